@@ -1,0 +1,90 @@
+# hudifs: everything that is done to this repository has a target here. `make help` lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO      ?= go
+TOOL    := $(GO) tool -modfile=tools/go.mod
+PKG     ?= ./...
+RUN     ?= .
+TIME    ?= 30s
+NAME    ?=
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+
+# The Go files of this module, without what tools and editors leave behind.
+GOFILES = $$(find . -name '*.go' -not -path './.*')
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: hooks ## install what tests and demo need (fuse3, engines in .venv) and the git hook
+	@scripts/deps.sh test
+
+.PHONY: hooks
+hooks: ## let git run `make quick` before each commit
+	@git config core.hooksPath .githooks
+
+.PHONY: deps
+deps:
+	@scripts/deps.sh test
+
+.PHONY: build
+build: ## build ./hudifs
+	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o hudifs ./cmd/hudifs
+
+.PHONY: test
+test: deps build vet format archtest ## set up, then run every test: units with -race, real mounts, real engines (PKG=, RUN=)
+	@echo "== unit tests"
+	$(GO) test -race -timeout 9m -run '$(RUN)' $$($(GO) list $(PKG) | grep -v /e2e)
+	@echo "== end to end: ./hudifs, real mounts, the engines in .venv"
+	@$(MAKE) --no-print-directory e2e
+
+.PHONY: e2e
+e2e: ## only the end-to-end tests, with the built ./hudifs (RUN=)
+	@test -x hudifs || $(MAKE) --no-print-directory build
+	HUDIFS_BIN="$(CURDIR)/hudifs" $(GO) test -count=1 -v -timeout 15m -run '$(RUN)' ./e2e
+
+.PHONY: vet
+vet:
+	$(GO) vet ./...
+
+.PHONY: format
+format:
+	@echo "== gofumpt"
+	@bad=$$($(TOOL) gofumpt -l $(GOFILES)); test -z "$$bad" || { echo "not formatted (make fmt):" >&2; echo "$$bad" >&2; exit 1; }
+
+.PHONY: fmt
+fmt: ## format every Go file
+	$(TOOL) gofumpt -w $(GOFILES)
+
+.PHONY: archtest
+archtest:
+	$(GO) test ./internal/archtest
+
+.PHONY: quick
+quick: format vet archtest ## the checks of a commit: format, vet, import policy
+
+.PHONY: lint
+lint: ## golangci-lint, built from tools/go.mod (minutes the first time)
+	$(TOOL) golangci-lint run
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for TIME=30s, or only NAME=
+	@scripts/fuzz.sh $(TIME) $(NAME)
+
+.PHONY: demo
+demo: ## mount a small real Hudi table and query it with DuckDB
+	@scripts/deps.sh demo
+	@$(MAKE) --no-print-directory -s build
+	@demo/demo.sh
+
+.PHONY: testdata
+testdata: ## write the tables of testdata/ anew with Spark and Hudi (needs Java 17; half an hour)
+	@testdata/generate.sh $(NAME)
+
+.PHONY: clean
+clean: ## remove what was built and set up
+	rm -rf hudifs .venv .cache
