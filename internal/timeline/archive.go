@@ -1,0 +1,260 @@
+package timeline
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/hudifs/hudifs/internal/logfile"
+	"github.com/hudifs/hudifs/storage"
+)
+
+// archive is the archived timeline: completed instants only, in the order of Instant.compare, each once.
+type archive struct {
+	instants []Instant
+}
+
+// archivePosition is where an archived instant's record lies.
+type archivePosition struct {
+	file   string
+	offset int64     // layout 1: of the record, in bytes; layout 2: the row
+	length int64     // layout 1
+	schema *avroType // layout 1
+}
+
+// History returns the completed instants of the archived and the active timeline as one, in order. An instant that is in
+// both, as after an archiving that was interrupted, is the active one. The archive is read once for a Timeline.
+func (t *Timeline) History(ctx context.Context) ([]Instant, error) {
+	a, err := t.archive.get(ctx, t.loadArchive)
+	if err != nil {
+		return nil, err
+	}
+	completed := t.filter(func(in Instant) bool { return in.State == Completed })
+	return unique(append(completed, a.instants...)), nil
+}
+
+// unique sorts instants and keeps the first of several that are the same.
+func unique(instants []Instant) []Instant {
+	slices.SortStableFunc(instants, Instant.compare)
+	return slices.CompactFunc(instants, func(a, b Instant) bool { return a.compare(b) == 0 })
+}
+
+// archivedCompletion returns "" for an instant that the archive does not have.
+func (t *Timeline) archivedCompletion(ctx context.Context, i string) (string, error) {
+	a, err := t.archive.get(ctx, t.loadArchive)
+	if err != nil {
+		return "", err
+	}
+	at, _ := slices.BinarySearchFunc(a.instants, i, func(in Instant, i string) int { return strings.Compare(in.Time, i) })
+	for _, in := range a.instants[at:] {
+		if in.Time != i {
+			break
+		}
+		if in.completedWrite() {
+			return in.CompletionTime, nil
+		}
+	}
+	return "", nil
+}
+
+func (t *Timeline) loadArchive(ctx context.Context) (*archive, error) {
+	if t.config.Layout == 1 {
+		return t.loadArchiveLogs(ctx)
+	}
+	return t.loadHistory(ctx)
+}
+
+func (t *Timeline) readArchived(ctx context.Context, in Instant, state State) (content, error) {
+	if state != Completed {
+		return content{}, unsupportedf(in.at.file, "the plan of archived instant %s", in.Time)
+	}
+	if in.at.schema != nil {
+		return t.readArchiveEntry(ctx, in)
+	}
+	return t.readHistoryRow(ctx, in)
+}
+
+// loadArchiveLogs reads the archive of layout 1: log files whose Avro data blocks hold entries, one for each state of an
+// instant. Torn blocks are passed, as Hudi does: what a writer was archiving when it died is still active, or was
+// archived again.
+func (t *Timeline) loadArchiveLogs(ctx context.Context) (*archive, error) {
+	entries, err := t.store.List(ctx, t.config.ArchivePath)
+	if err != nil && !errors.Is(err, storage.ErrNotExist) {
+		return nil, err
+	}
+	a := &archive{}
+	for _, e := range entries {
+		name, ok := logfile.ParseName(e.Name)
+		if e.Dir || !ok || name.FileID != "commits" || name.Ext != "archive" {
+			continue
+		}
+		instants, err := t.archiveLog(ctx, path.Join(t.config.ArchivePath, e.Name))
+		if errors.Is(err, ErrCorrupt) && t.beingMerged(ctx, e.Name) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		a.instants = append(a.instants, instants...)
+	}
+	a.instants = unique(a.instants)
+	return a, nil
+}
+
+// beingMerged says whether an archive file is the one into which a running merge copies others (hudi-client-common:
+// TimelineArchiverV1): those others are still there, so a half written copy may be left out.
+func (t *Timeline) beingMerged(ctx context.Context, name string) bool {
+	file := path.Join(t.config.ArchivePath, "mergeArchivePlan")
+	data, err := storage.ReadFile(ctx, t.store, file, maxInstantFile)
+	if err != nil {
+		return false
+	}
+	plan, err := t.sniff(file, data)
+	if err != nil {
+		return false
+	}
+	f := &fields{file: file}
+	return path.Base(f.str(plan.rec, "mergedArchiveFileName")) == name
+}
+
+func (t *Timeline) archiveLog(ctx context.Context, file string) ([]Instant, error) {
+	o, err := t.store.Open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	log, err := logfile.Scan(storage.ReaderAt(ctx, o), o.Size())
+	if err != nil {
+		return nil, logError(file, err)
+	}
+	var instants []Instant
+	for i := range log.Blocks {
+		b := &log.Blocks[i]
+		if b.Type != logfile.AvroData {
+			continue
+		}
+		schema, err := t.memo.schemas.parse(file, b.Offset, b.Schema())
+		if err != nil {
+			return nil, err
+		}
+		if schema.kind != avroRecordKind {
+			return nil, corruptf(file, b.Offset, "expected a record schema")
+		}
+		data := make([]byte, b.ContentLength)
+		if err := readAt(ctx, o, file, data, b.ContentOffset); err != nil {
+			return nil, err
+		}
+		more, err := archiveBlock(file, b.ContentOffset, data, schema)
+		if err != nil {
+			return nil, err
+		}
+		instants = append(instants, more...)
+	}
+	return instants, nil
+}
+
+func logError(file string, err error) error {
+	if errors.Is(err, logfile.ErrCorrupt) {
+		return corruptf(file, -1, "%v", err)
+	}
+	return err
+}
+
+func readAt(ctx context.Context, o storage.Object, file string, p []byte, off int64) error {
+	if n, err := o.ReadAt(ctx, p, off); n < len(p) {
+		if err == nil || off+int64(len(p)) > o.Size() {
+			return corruptf(file, off+int64(n), "expected %d more bytes", len(p)-n)
+		}
+		return err
+	}
+	return nil
+}
+
+// archiveBlock reads the completed instants of one block's content:
+//
+//	int32 version | int32 count | count times: int32 length, Avro datum
+func archiveBlock(file string, base int64, data []byte, schema *avroType) ([]Instant, error) {
+	r := newAvroReader(file, base, data)
+	int32At := func(what string) int64 {
+		b := r.take(4, what)
+		if b == nil {
+			return 0
+		}
+		return int64(int32(binary.BigEndian.Uint32(b)))
+	}
+	int32At("the block version")
+	var instants []Instant
+	for n := int32At("the record count"); n > 0 && r.err == nil; n-- {
+		length := int32At("a record length")
+		at := archivePosition{file: file, offset: base + int64(r.pos), length: length, schema: schema}
+		datum := r.take(length, "a record")
+		if r.err != nil {
+			break
+		}
+		in, ok, err := archiveEntry(at, datum)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			instants = append(instants, in)
+		}
+	}
+	return instants, r.err
+}
+
+// archiveEntry reads one HoodieArchivedMetaEntry; ok is false where it is not about a completed instant.
+func archiveEntry(at archivePosition, datum []byte) (in Instant, ok bool, err error) {
+	r := newAvroReader(at.file, at.offset, datum)
+	rec := r.record(at.schema, 0, func(name string) bool {
+		return name == "commitTime" || name == "actionType" || name == "actionState"
+	})
+	if r.err != nil {
+		return Instant{}, false, r.err
+	}
+	f := &fields{file: at.file}
+	state := f.str(rec, "actionState")
+	in = Instant{Time: f.str(rec, "commitTime"), Action: Action(f.str(rec, "actionType")), State: Completed, Archived: true, at: at}
+	in.CompletionTime = in.Time
+	// Very old entries have no state: only completed instants were archived then.
+	return in, in.Action.known() && in.Time != "" && (state == "" || strings.EqualFold(state, "COMPLETED")), f.err
+}
+
+// archivedFields has the field of an archive entry that holds what a completed instant recorded.
+var archivedFields = map[Action]string{
+	ActionCommit:        "hoodieCommitMetadata",
+	ActionDeltaCommit:   "hoodieCommitMetadata",
+	ActionReplaceCommit: "hoodieReplaceCommitMetadata",
+	ActionClean:         "hoodieCleanMetadata",
+	ActionRollback:      "hoodieRollbackMetadata",
+	ActionSavepoint:     "hoodieSavePointMetadata",
+	ActionIndexing:      "hoodieIndexCommitMetadata",
+}
+
+func (t *Timeline) readArchiveEntry(ctx context.Context, in Instant) (content, error) {
+	field, ok := archivedFields[in.Action.comparable()]
+	if !ok {
+		return content{}, unsupportedf(in.at.file, "what archived %s %s recorded", in.Action, in.Time)
+	}
+	o, err := t.store.Open(ctx, in.at.file)
+	if err != nil {
+		return content{}, err
+	}
+	defer o.Close()
+	if in.at.length > o.Size() {
+		return content{}, corruptf(in.at.file, in.at.offset, "expected a record of %d bytes", in.at.length)
+	}
+	datum := make([]byte, in.at.length)
+	if err := readAt(ctx, o, in.at.file, datum, in.at.offset); err != nil {
+		return content{}, err
+	}
+	r := newAvroReader(in.at.file, in.at.offset, datum)
+	rec := r.record(in.at.schema, 0, func(name string) bool { return name == field })
+	if r.err != nil {
+		return content{}, r.err
+	}
+	f := &fields{file: in.at.file}
+	return content{file: in.at.file, rec: f.get(rec, field), size: in.at.length}, nil
+}

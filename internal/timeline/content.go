@@ -1,0 +1,297 @@
+package timeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/hudifs/hudifs/storage"
+)
+
+// A commit of a million files takes about this much.
+const maxInstantFile = 1 << 30
+
+// content is the record that one state of an instant recorded, whatever form it had: rec is nil (an empty file),
+// map[string]any (JSON) or *avroRecord.
+type content struct {
+	file string
+	rec  any
+	size int64
+}
+
+// read returns what an instant's file of one state says. The state of an instant is written once and never changed.
+func (t *Timeline) read(ctx context.Context, in Instant, state State) (content, error) {
+	if in.Archived {
+		return t.readArchived(ctx, in, state)
+	}
+	name := in.files[state].name
+	if name == "" {
+		return content{file: in.Time + "." + string(in.Action)}, nil
+	}
+	file := path.Join(t.config.TimelinePath, name)
+	data, err := storage.ReadFile(ctx, t.store, file, maxInstantFile)
+	if err != nil {
+		return content{}, err
+	}
+	return t.sniff(file, data)
+}
+
+// sniff tells the forms apart by the first bytes, never by the layout: releases before 1.0 wrote JSON commits, and an
+// empty file is a legal instant without any content (hudi-common: CommitMetadataSerDeV1, CommitMetadataSerDeV2).
+func (t *Timeline) sniff(file string, data []byte) (content, error) {
+	c := content{file: file, size: int64(len(data))}
+	switch text := bytes.TrimLeft(data, " \t\r\n"); {
+	case len(text) == 0:
+		return c, nil
+	case text[0] == '{':
+		m, err := parseJSON(file, data)
+		c.rec = m
+		return c, err
+	case bytes.HasPrefix(data, []byte(containerMagic)):
+		rec, err := readContainer(file, data, &t.memo.schemas)
+		if rec != nil {
+			c.rec = rec
+		}
+		return c, err
+	}
+	return c, corruptf(file, 0, "expected JSON, an Avro container or an empty file")
+}
+
+func parseJSON(file string, data []byte) (map[string]any, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var m map[string]any
+	if err := d.Decode(&m); err != nil {
+		offset := d.InputOffset()
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			offset = syntax.Offset
+		}
+		return nil, corruptf(file, offset, "expected a JSON object: %v", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, corruptf(file, d.InputOffset(), "expected the end of the JSON object")
+	}
+	return m, nil
+}
+
+// fields reads the fields of a content by name. Names that are missing, as they are before or after some release, read as
+// the zero value; a value of another type is an error, which sticks.
+type fields struct {
+	file string
+	err  error
+}
+
+func (f *fields) get(rec any, name string) any {
+	switch rec := rec.(type) {
+	case map[string]any:
+		return rec[name]
+	case *avroRecord:
+		if i, ok := rec.typ.index[name]; ok && i < len(rec.values) {
+			return rec.values[i]
+		}
+	}
+	return nil
+}
+
+func (f *fields) wrong(name, want string, v any) {
+	if f.err == nil {
+		f.err = corruptf(f.file, -1, "expected %s as %s, found %T", want, name, v)
+	}
+}
+
+func (f *fields) str(rec any, name string) string {
+	switch v := f.get(rec, name).(type) {
+	case nil:
+	case string:
+		return v
+	default:
+		f.wrong(name, "a string", v)
+	}
+	return ""
+}
+
+func (f *fields) num(rec any, name string) int64 {
+	return f.number(name, f.get(rec, name))
+}
+
+func (f *fields) number(name string, v any) int64 {
+	switch v := v.(type) {
+	case nil:
+	case int64:
+		return v
+	case json.Number:
+		n, err := v.Int64()
+		if err != nil {
+			f.wrong(name, "a whole number", v)
+		}
+		return n
+	default:
+		f.wrong(name, "a number", v)
+	}
+	return 0
+}
+
+func (f *fields) flag(rec any, name string) bool {
+	switch v := f.get(rec, name).(type) {
+	case nil:
+	case bool:
+		return v
+	default:
+		f.wrong(name, "a boolean", v)
+	}
+	return false
+}
+
+func (f *fields) list(rec any, name string) []any {
+	return f.items(name, f.get(rec, name))
+}
+
+func (f *fields) items(name string, v any) []any {
+	switch v := v.(type) {
+	case nil:
+	case []any:
+		return v
+	default:
+		f.wrong(name, "a list", v)
+	}
+	return nil
+}
+
+func (f *fields) strs(rec any, name string) []string {
+	return f.texts(name, f.list(rec, name))
+}
+
+func (f *fields) texts(name string, items []any) []string {
+	var texts []string
+	for _, item := range items {
+		text, ok := item.(string)
+		if !ok {
+			f.wrong(name, "a list of strings", item)
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+func (f *fields) table(rec any, name string) map[string]any {
+	switch v := f.get(rec, name).(type) {
+	case nil:
+	case map[string]any:
+		return v
+	default:
+		f.wrong(name, "a map", v)
+	}
+	return nil
+}
+
+func (f *fields) strTable(rec any, name string) map[string]string {
+	table := map[string]string{}
+	for key, v := range f.table(rec, name) {
+		switch v := v.(type) {
+		case nil:
+		case string:
+			table[key] = v
+		default:
+			f.wrong(name, "a map of strings", v)
+		}
+	}
+	return table
+}
+
+func (f *fields) numTable(rec any, name string) map[string]int64 {
+	m := f.table(rec, name)
+	if m == nil {
+		return nil
+	}
+	table := make(map[string]int64, len(m))
+	for key, v := range m {
+		table[key] = f.number(name, v)
+	}
+	return table
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// memo keeps parsed contents, first in first out, within a budget measured by the bytes of the files they came from.
+// Contents are immutable, so one memo serves a timeline and those that are refreshed from it.
+type memo struct {
+	schemas avroSchemas
+
+	mu      sync.Mutex
+	entries map[memoKey]any
+	order   []memoEntry
+	size    int64
+}
+
+type memoKey struct {
+	time   string
+	action Action
+	state  State
+	size   int64
+	at     archivePosition
+}
+
+type memoEntry struct {
+	key  memoKey
+	size int64
+}
+
+const (
+	memoBudget = 64 << 20
+	// What a parsed content takes when its file is empty.
+	memoOverhead = 512
+)
+
+func (m *memo) get(key memoKey) (any, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v, ok := m.entries[key]
+	return v, ok
+}
+
+func (m *memo) put(key memoKey, v any, size int64) {
+	size += memoOverhead
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.entries[key]; ok || size > memoBudget {
+		return
+	}
+	for m.size+size > memoBudget {
+		delete(m.entries, m.order[0].key)
+		m.size -= m.order[0].size
+		m.order = m.order[1:]
+	}
+	if m.entries == nil {
+		m.entries = map[memoKey]any{}
+	}
+	m.entries[key] = v
+	m.order = append(m.order, memoEntry{key, size})
+	m.size += size
+}
+
+// parsed returns the content of one state of an instant as parse understands it, from the memo where it is there.
+func parsed[T any](ctx context.Context, t *Timeline, in Instant, state State, parse func(*fields, any) T) (*T, error) {
+	key := memoKey{time: in.Time, action: in.Action, state: state, size: in.files[state].size, at: in.at}
+	if v, ok := t.memo.get(key); ok {
+		if v, ok := v.(*T); ok {
+			return v, nil
+		}
+	}
+	c, err := t.read(ctx, in, state)
+	if err != nil {
+		return nil, err
+	}
+	f := &fields{file: c.file}
+	v := parse(f, c.rec)
+	if f.err != nil {
+		return nil, f.err
+	}
+	t.memo.put(key, &v, c.size)
+	return &v, nil
+}

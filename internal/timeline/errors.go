@@ -1,0 +1,38 @@
+package timeline
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The errors that callers tell apart with errors.Is. What the store says (storage.ErrNotExist and its like) comes through
+// wrapped, with the file's name.
+var (
+	ErrNotTable    = errors.New("not a Hudi table")
+	ErrUnsupported = errors.New("not supported")
+	ErrCorrupt     = errors.New("damaged")
+)
+
+// CorruptError says where a file is not what the format demands. It is an ErrCorrupt.
+type CorruptError struct {
+	File   string // relative to the table's base path
+	Offset int64  // in bytes, or -1 where no byte is to blame
+	Reason string // what was expected
+}
+
+func (e *CorruptError) Error() string {
+	if e.Offset < 0 {
+		return fmt.Sprintf("%s: %v: %s", e.File, ErrCorrupt, e.Reason)
+	}
+	return fmt.Sprintf("%s: %v at byte %d: %s", e.File, ErrCorrupt, e.Offset, e.Reason)
+}
+
+func (e *CorruptError) Unwrap() error { return ErrCorrupt }
+
+func corruptf(file string, offset int64, format string, args ...any) error {
+	return &CorruptError{File: file, Offset: offset, Reason: fmt.Sprintf(format, args...)}
+}
+
+func unsupportedf(file, format string, args ...any) error {
+	return fmt.Errorf("%s: %w: %s", file, ErrUnsupported, fmt.Sprintf(format, args...))
+}

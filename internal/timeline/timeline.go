@@ -1,0 +1,233 @@
+package timeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hudifs/hudifs/storage"
+)
+
+// Timeline is the active timeline as one listing saw it. It never changes; contents of instants and the archived timeline
+// are read when they are asked for, so a file that a writer has removed meanwhile gives storage.ErrNotExist: then the
+// table must be loaded anew. It may be used from many goroutines.
+type Timeline struct {
+	store    storage.Store
+	config   *Config
+	instants []Instant // in the order of Instant.compare
+
+	fingerprint string
+	committed   map[string]bool // requested times of completed writes
+	boundary    string          // see IsCommitted; "" without one
+
+	memo     *memo
+	archive  lazy[*archive]
+	replaced lazy[map[FileGroup]string]
+}
+
+// FileGroup names a file group.
+type FileGroup struct {
+	Partition string
+	FileID    string
+}
+
+// Load lists the active timeline once.
+func Load(ctx context.Context, s storage.Store, c *Config) (*Timeline, error) {
+	return load(ctx, s, c, &memo{})
+}
+
+// Refresh lists the active timeline again. It returns t itself where nothing has changed; a new Timeline shares what has
+// been parsed already.
+func (t *Timeline) Refresh(ctx context.Context) (*Timeline, error) {
+	next, err := load(ctx, t.store, t.config, t.memo)
+	if err != nil {
+		return nil, err
+	}
+	if next.fingerprint == t.fingerprint {
+		return t, nil
+	}
+	return next, nil
+}
+
+func load(ctx context.Context, s storage.Store, c *Config, m *memo) (*Timeline, error) {
+	entries, err := s.List(ctx, c.TimelinePath)
+	// An object store has no empty folders.
+	if err != nil && !errors.Is(err, storage.ErrNotExist) {
+		return nil, err
+	}
+	t := &Timeline{store: s, config: c, memo: m, committed: map[string]bool{}}
+	hash := sha256.New()
+	for _, e := range entries {
+		if in, ok := instantOf(e, c.Layout); ok {
+			t.instants = append(t.instants, in)
+			fmt.Fprintf(hash, "%s %d\n", e.Name, e.Size)
+		}
+	}
+	t.fingerprint = hex.EncodeToString(hash.Sum(nil))
+	t.instants = collapse(t.instants)
+	savepointed := map[string]bool{}
+	for _, in := range t.instants {
+		if in.Action == ActionSavepoint {
+			savepointed[in.Time] = true
+		}
+	}
+	for _, in := range t.instants {
+		if in.completedWrite() {
+			t.committed[in.Time] = true
+		}
+		if t.boundary == "" && in.Action.writes() && !savepointed[in.Time] {
+			t.boundary = in.Time
+		}
+	}
+	return t, nil
+}
+
+// collapse makes one instant of the files that its states left.
+func collapse(files []Instant) []Instant {
+	slices.SortStableFunc(files, func(a, b Instant) int {
+		if order := a.compare(b); order != 0 {
+			return order
+		}
+		return int(a.State) - int(b.State)
+	})
+	var instants []Instant
+	for _, in := range files {
+		if n := len(instants); n > 0 && instants[n-1].compare(in) == 0 {
+			instants[n-1].absorb(in)
+		} else {
+			instants = append(instants, in)
+		}
+	}
+	return instants
+}
+
+// Config returns the configuration that the timeline was loaded with.
+func (t *Timeline) Config() *Config { return t.config }
+
+// Fingerprint is equal for equal listings of the active timeline.
+func (t *Timeline) Fingerprint() string { return t.fingerprint }
+
+// Instants returns every instant of the active timeline, ordered by requested time and then by comparable action.
+func (t *Timeline) Instants() []Instant { return slices.Clone(t.instants) }
+
+// Writes returns the instants that write data, in every state: commit, deltacommit, replacecommit and pending compaction,
+// log compaction and clustering (Hudi's write timeline).
+func (t *Timeline) Writes() []Instant {
+	return t.filter(func(in Instant) bool { return in.Action.writes() })
+}
+
+// CompletedWrites returns the writes that have completed.
+func (t *Timeline) CompletedWrites() []Instant { return t.filter(Instant.completedWrite) }
+
+func (t *Timeline) filter(keep func(Instant) bool) []Instant {
+	var kept []Instant
+	for _, in := range t.instants {
+		if keep(in) {
+			kept = append(kept, in)
+		}
+	}
+	return kept
+}
+
+// FirstPendingWrite returns the oldest write that has not completed and is no table service: an answer as of its time or
+// later could still change. Compaction, log compaction and clustering change no rows, so they do not count.
+func (t *Timeline) FirstPendingWrite(ctx context.Context) (Instant, bool, error) {
+	for _, in := range t.instants {
+		switch in.Action {
+		case ActionCommit, ActionDeltaCommit, ActionReplaceCommit:
+		default:
+			continue
+		}
+		if in.State == Completed {
+			continue
+		}
+		clustering, err := t.pendingClustering(ctx, in)
+		if err != nil {
+			return Instant{}, false, err
+		}
+		if !clustering {
+			return in, true, nil
+		}
+	}
+	return Instant{}, false, nil
+}
+
+// pendingClustering tells the clustering of layout 1, which has no action of its own, by its plan. A plan that is empty or
+// damaged proves nothing, and so does not lift the boundary.
+func (t *Timeline) pendingClustering(ctx context.Context, in Instant) (bool, error) {
+	if in.Action != ActionReplaceCommit {
+		return false, nil
+	}
+	plan, err := t.ReplacePlan(ctx, in)
+	switch {
+	case errors.Is(err, ErrCorrupt) || errors.Is(err, ErrUnsupported):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return plan.OperationType == "CLUSTER", nil
+}
+
+// IsCommitted says whether files of the instant with requested time i hold rows of the table: it has completed, or it is
+// older than the active timeline. That begins with the first write, pending ones included, that is not a savepoint's:
+// archiving never passes a pending write, whose own files must not count, and leaves holes before savepoints (hudi-common:
+// HoodieDefaultTimeline.getFirstNonSavepointCommit). Without any completed write nothing is committed.
+func (t *Timeline) IsCommitted(i string) bool {
+	return len(t.committed) > 0 && (t.committed[i] || i < t.boundary)
+}
+
+// CompletionTime returns when the instant with requested time i completed, archived instants included. ok is false for an
+// instant that is pending or was rolled back. Where the history no longer goes back to i, that is i itself.
+func (t *Timeline) CompletionTime(ctx context.Context, i string) (completed string, ok bool, err error) {
+	if t.config.Layout == 1 {
+		return i, t.IsCommitted(i), nil
+	}
+	at, _ := slices.BinarySearchFunc(t.instants, i, func(in Instant, i string) int { return strings.Compare(in.Time, i) })
+	for _, in := range t.instants[at:] {
+		if in.Time != i {
+			break
+		}
+		if in.completedWrite() {
+			return in.CompletionTime, true, nil
+		}
+	}
+	if !t.IsCommitted(i) {
+		return "", false, nil
+	}
+	completed, err = t.archivedCompletion(ctx, i)
+	if err != nil {
+		return "", false, err
+	}
+	if completed == "" {
+		return i, true, nil
+	}
+	return completed, true, nil
+}
+
+// Replaced returns the file groups that completed replacecommits of the active timeline took out of the table, each with
+// the requested time of the newest one that did. A view as of q leaves out the groups whose instant is at most q. Files of
+// archived replacecommits are gone, so those need not be read. The map is shared: callers must not change it.
+func (t *Timeline) Replaced(ctx context.Context) (map[FileGroup]string, error) {
+	return t.replaced.get(ctx, func(ctx context.Context) (map[FileGroup]string, error) {
+		replaced := map[FileGroup]string{}
+		for _, in := range t.instants {
+			if in.Action != ActionReplaceCommit || in.State != Completed {
+				continue
+			}
+			c, err := t.Commit(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			for partition, ids := range c.ReplacedFileIDs {
+				for _, id := range ids {
+					replaced[FileGroup{partition, id}] = in.Time
+				}
+			}
+		}
+		return replaced, nil
+	})
+}
