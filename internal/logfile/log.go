@@ -29,7 +29,7 @@ type BlockType int32
 // The block types.
 const (
 	Command BlockType = iota
-	Delete
+	DeleteBlock
 	corruptBlock // Hudi's name for damage in memory; never on disk
 	AvroData
 	HFileData

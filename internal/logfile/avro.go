@@ -1,0 +1,132 @@
+package logfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+// avroContent is the content of an Avro data block.
+type avroContent struct {
+	block Block
+	buf   []byte
+	rows  int
+	typ   *schema.Type
+}
+
+func openAvro(r io.ReaderAt, b Block) (content, error) {
+	typ, err := b.recordType()
+	if err != nil {
+		return nil, err
+	}
+	buf, err := readContent(r, &b)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := avroCount(buf, &b)
+	if err != nil {
+		return nil, err
+	}
+	return &avroContent{block: b, buf: buf, rows: rows, typ: typ}, nil
+}
+
+func (a *avroContent) count() int { return a.rows }
+
+func (a *avroContent) has(name string) bool {
+	_, ok := a.typ.Field(name)
+	return ok
+}
+
+func (a *avroContent) columns(target *schema.Message, leaves []int) ([]*column.Vector, error) {
+	c, program, err := compile(a.typ, target, leaves)
+	if err != nil {
+		return nil, fmt.Errorf("log block at byte %d: %w", a.block.Offset, err)
+	}
+	if a.rows > (len(a.buf)-avroHeadLen)/(avroLengthLen+c.least) {
+		return nil, corrupt(a.block.ContentOffset+4, "expected a number of records of %d bytes or more, found %d in a content of %d bytes", c.least, a.rows, len(a.buf))
+	}
+	for _, k := range c.sinks {
+		if k != nil {
+			k.reserve(a.rows, len(a.buf))
+		}
+	}
+	if err := a.decode(program); err != nil {
+		return nil, err
+	}
+	for _, n := range c.bulk {
+		for range a.rows {
+			n.sink.level(0, n.def)
+		}
+	}
+	out := make([]*column.Vector, len(leaves))
+	for i, l := range leaves {
+		if out[i], err = c.sinks[l].vector(); err != nil {
+			return nil, fmt.Errorf("log block at byte %d: column %v: %w", a.block.Offset, target.Leaves[l].Path, err)
+		}
+	}
+	return out, nil
+}
+
+func (a *avroContent) decode(program []step) error {
+	d := decoder{base: a.block.ContentOffset}
+	p := avroHeadLen
+	for i := range a.rows {
+		end, err := recordEnd(a.buf, p, &a.block)
+		if err == nil {
+			d.buf = a.buf[:end]
+			if p = d.run(program, p+avroLengthLen, 0); p < 0 {
+				err = d.err
+			} else if p != end {
+				err = corrupt(d.base+int64(p), "expected the end of the record at byte %d", d.base+int64(end))
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("log block at byte %d, record %d: %w", a.block.Offset, i, err)
+		}
+	}
+	if p != len(a.buf) {
+		return corrupt(d.base+int64(p), "expected the end of the content of the block at byte %d, %d bytes are left", a.block.Offset, len(a.buf)-p)
+	}
+	return nil
+}
+
+// reserve makes room for an entry in each row, out of a content of a given size.
+func (s *sink) reserve(rows, content int) {
+	if s.leaf.MaxRep > 0 {
+		rows = 0 // who knows how long lists are
+	}
+	if s.leaf.MaxDef > 0 {
+		s.def = make([]byte, 0, rows)
+	}
+	switch {
+	case !s.fed:
+	case s.leaf.Kind == column.Bytes:
+		s.off = append(make([]uint32, 0, rows+1), 0)
+	case s.leaf.Kind == column.Fixed:
+		s.buf = make([]byte, 0, min(rows*s.leaf.Size, content))
+	default:
+		s.buf = make([]byte, 0, rows*s.leaf.Width())
+	}
+}
+
+// vector hands over what the sink collected, in the form of the target's leaf.
+func (s *sink) vector() (*column.Vector, error) {
+	v := &column.Vector{Leaf: s.leaf, Rep: s.rep, Def: s.def, Buf: s.buf, Off: s.off}
+	v.SetValues(s.values)
+	if s.cast == nil {
+		v.Leaf = s.node.Leaf
+		return v, nil
+	}
+	out := column.New(s.node.Leaf)
+	out.Rep, out.Def = s.rep, s.def
+	if err := s.cast(out, v); err != nil {
+		return nil, err
+	}
+	if out.Values() != v.Values() {
+		return nil, errors.New("a cast changed the number of values")
+	}
+	return out, nil
+}

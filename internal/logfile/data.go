@@ -1,0 +1,52 @@
+package logfile
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+// Data are the records of a data block. It may be used by several goroutines at once.
+type Data struct{ content content }
+
+// content is what each kind of data block can do.
+type content interface {
+	count() int
+	has(name string) bool
+	columns(target *schema.Message, leaves []int) ([]*column.Vector, error)
+}
+
+// OpenData opens the records of an Avro or Parquet data block; the content of an Avro block is read as a whole.
+func OpenData(r io.ReaderAt, b Block) (*Data, error) {
+	open := openAvro
+	switch b.Type {
+	case AvroData:
+	case ParquetData:
+		open = openParquet
+	default:
+		return nil, unreadable(&b)
+	}
+	c, err := open(r, b)
+	if err != nil {
+		return nil, err
+	}
+	return &Data{c}, nil
+}
+
+func unreadable(b *Block) error {
+	return fmt.Errorf("%w: log block at byte %d: records of a %v block", ErrUnsupported, b.Offset, b.Type)
+}
+
+// Rows is the number of records.
+func (d *Data) Rows() int { return d.content.count() }
+
+// Has tells whether the records have a column, even if it is null in all of them.
+func (d *Data) Has(column string) bool { return d.content.has(column) }
+
+// Columns decodes some leaves of a target schema: for each a vector with an entry in every row, laid out as the target wants.
+// Columns that the records lack are null. A null that the target can't hold is an error.
+func (d *Data) Columns(target *schema.Message, leaves []int) ([]*column.Vector, error) {
+	return d.content.columns(target, leaves)
+}

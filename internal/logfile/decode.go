@@ -1,0 +1,264 @@
+package logfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+// decoder runs a program over records. A position of -1 says that it failed, and err how.
+type decoder struct {
+	buf  []byte // up to the end of the record
+	base int64  // of buf in the file
+	err  error
+}
+
+func (d *decoder) fail(p int, s *step, format string, args ...any) int {
+	return d.failField(p, s.names[0], format, args...)
+}
+
+func (d *decoder) failField(p int, name, format string, args ...any) int {
+	d.err = fmt.Errorf("column %s: %w", name, corrupt(d.base+int64(p), format, args...))
+	return -1
+}
+
+// run decodes the fields of a record, or an item of a list, from p on. rep is the repetition level of the first entry.
+func (d *decoder) run(steps []step, p int, rep uint8) int {
+	b := d.buf
+	for i := range steps {
+		s := &steps[i]
+		if s.op <= skipFixed {
+			if p = d.skip(s, p); p < 0 {
+				return -1
+			}
+			continue
+		}
+		if s.presence.union {
+			if p >= len(b) {
+				return d.fail(p, s, "expected the index of a union, the record ends")
+			}
+			if b[p] != s.presence.value {
+				if p = d.null(s, p, rep); p < 0 {
+					return -1
+				}
+				continue
+			}
+			p++
+		}
+		switch s.op {
+		case readBytes:
+			p = d.bytes(s, p, rep)
+		case readLong, readInt:
+			p = d.number(s, p, rep)
+		case readFixed, readBool:
+			p = d.fixed(s, p, rep)
+		case readEnum:
+			p = d.enum(s, p, rep)
+		case inRecord:
+			p = d.run(s.body, p, rep)
+		case inArray:
+			p = d.array(s, p, rep)
+		case addNulls:
+			addEntries(s.nulls, rep)
+		case skipUnion:
+			p = d.union(s, p)
+		}
+		if p < 0 {
+			return -1
+		}
+	}
+	return p
+}
+
+// null is where a union has another index than that of its value.
+func (d *decoder) null(s *step, p int, rep uint8) int {
+	switch {
+	case d.buf[p] != s.presence.null:
+		return d.fail(p, s, "expected the index of a union, found 0x%02x", d.buf[p])
+	case s.noNull:
+		d.err = fmt.Errorf("%w: column %s: at byte %d: a null where the view's schema can't hold one", schema.ErrInvalid, s.names[0], d.base+int64(p))
+		return -1
+	case s.sink != nil:
+		s.sink.level(rep, s.nullDef)
+	default:
+		addEntries(s.nulls, rep)
+	}
+	return p + 1
+}
+
+func addEntries(nulls []nullEntry, rep uint8) {
+	for _, n := range nulls {
+		n.sink.level(rep, n.def)
+	}
+}
+
+// skip passes over fields of one kind.
+func (d *decoder) skip(s *step, p int) int {
+	b := d.buf
+	for i := range s.count {
+		if s.presence.union {
+			if p >= len(b) {
+				return d.failField(p, s.names[i], "expected the index of a union, the record ends")
+			}
+			c := b[p]
+			if c != s.presence.null && c != s.presence.value {
+				return d.failField(p, s.names[i], "expected the index of a union, found 0x%02x", c)
+			}
+			p++
+			if c != s.presence.value {
+				continue
+			}
+		}
+		switch s.op {
+		case skipFixed:
+			if s.width > len(b)-p {
+				return d.failField(p, s.names[i], "expected %d bytes, the record has %d left", s.width, len(b)-p)
+			}
+			p += s.width
+		case skipBytes:
+			n, q := d.length(s.names[i], p)
+			if q < 0 {
+				return -1
+			}
+			p = q + n
+		default:
+			if p < len(b) && b[p] < 0x80 {
+				p++
+				continue
+			}
+			_, q := varint(b, p)
+			if q < 0 {
+				return d.failField(p, s.names[i], "expected a number")
+			}
+			p = q
+		}
+	}
+	return p
+}
+
+// length reads the length of bytes that lie within the record, and gives the position behind it.
+func (d *decoder) length(name string, p int) (n, next int) {
+	b := d.buf
+	var v int64
+	if p < len(b) && b[p] < 0x80 {
+		v, next = int64(b[p]>>1)^-int64(b[p]&1), p+1
+	} else if v, next = varint(b, p); next < 0 {
+		return 0, d.failField(p, name, "expected a length")
+	}
+	if v < 0 || v > int64(len(b)-next) {
+		return 0, d.failField(p, name, "expected a length, found %d with %d bytes left in the record", v, len(b)-next)
+	}
+	return int(v), next
+}
+
+func (d *decoder) bytes(s *step, p int, rep uint8) int {
+	n, q := d.length(s.names[0], p)
+	if q < 0 {
+		return -1
+	}
+	k := s.sink
+	k.buf = append(k.buf, d.buf[q:q+n]...)
+	k.off = append(k.off, uint32(len(k.buf)))
+	k.values++
+	k.level(rep, k.leaf.MaxDef)
+	return q + n
+}
+
+func (d *decoder) number(s *step, p int, rep uint8) int {
+	v, q := varint(d.buf, p)
+	if q < 0 {
+		return d.fail(p, s, "expected a number")
+	}
+	k := s.sink
+	if s.op == readLong {
+		k.buf = binary.LittleEndian.AppendUint64(k.buf, uint64(v))
+	} else {
+		if v != int64(int32(v)) {
+			return d.fail(p, s, "expected a number of 32 bits, found %d", v)
+		}
+		k.buf = binary.LittleEndian.AppendUint32(k.buf, uint32(v))
+	}
+	k.values++
+	k.level(rep, k.leaf.MaxDef)
+	return q
+}
+
+func (d *decoder) fixed(s *step, p int, rep uint8) int {
+	if s.width > len(d.buf)-p {
+		return d.fail(p, s, "expected %d bytes, the record has %d left", s.width, len(d.buf)-p)
+	}
+	if s.op == readBool && d.buf[p] > 1 {
+		return d.fail(p, s, "expected a boolean, found 0x%02x", d.buf[p])
+	}
+	k := s.sink
+	k.buf = append(k.buf, d.buf[p:p+s.width]...)
+	k.values++
+	k.level(rep, k.leaf.MaxDef)
+	return p + s.width
+}
+
+func (d *decoder) enum(s *step, p int, rep uint8) int {
+	v, q := varint(d.buf, p)
+	if q < 0 || v < 0 || v >= int64(len(s.symbols)) {
+		return d.fail(p, s, "expected one of %d symbols, found %d", len(s.symbols), v)
+	}
+	k := s.sink
+	// All other columns are no longer than what they are read from.
+	if len(k.buf)+len(s.symbols[v]) > math.MaxUint32 {
+		return d.fail(p, s, "a column of more than %d bytes", uint32(math.MaxUint32))
+	}
+	k.buf = append(k.buf, s.symbols[v]...)
+	k.off = append(k.off, uint32(len(k.buf)))
+	k.values++
+	k.level(rep, k.leaf.MaxDef)
+	return q
+}
+
+// array decodes an array or a map. It comes in parts, each with its count and behind a negative count its size.
+func (d *decoder) array(s *step, p int, rep uint8) int {
+	first := true
+	for {
+		n, q := varint(d.buf, p)
+		if q < 0 {
+			return d.fail(p, s, "expected the count of a list")
+		}
+		at, end := p, -1
+		if p = q; n < 0 {
+			size, q := varint(d.buf, p)
+			if q < 0 || size < 0 || size > int64(len(d.buf)-q) {
+				return d.fail(p, s, "expected the size of a list's part, found %d", size)
+			}
+			n, p, end = -n, q, q+int(size)
+		}
+		if n == 0 {
+			break
+		}
+		if n < 0 || n > int64(len(d.buf)-p) {
+			return d.fail(at, s, "expected the count of a list, found %d with %d bytes left in the record", n, len(d.buf)-p)
+		}
+		for ; n > 0; n-- {
+			if p = d.run(s.body, p, rep); p < 0 {
+				return -1
+			}
+			rep, first = s.itemRep, false
+		}
+		if end >= 0 && p != end {
+			return d.fail(p, s, "expected the end of a list's part at byte %d", d.base+int64(end))
+		}
+	}
+	if first {
+		addEntries(s.empty, rep)
+	}
+	return p
+}
+
+// union skips a value of a union of several types.
+func (d *decoder) union(s *step, p int) int {
+	i, q := varint(d.buf, p)
+	if q < 0 || i < 0 || i >= int64(len(s.branches)) {
+		return d.fail(p, s, "expected the index of a union of %d types, found %d", len(s.branches), i)
+	}
+	return d.run(s.branches[i], q, 0)
+}

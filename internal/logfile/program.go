@@ -1,0 +1,437 @@
+package logfile
+
+import (
+	"fmt"
+
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+// A record is decoded by a program: the fields of its schema in order, each a step that skips the field or puts it into a
+// column. Neighbouring fields that are skipped alike are one step.
+type step struct {
+	op       op
+	presence presence
+	noNull   bool // the target can't hold a null here
+	count    int  // fields that are skipped in one
+	width    int  // bytes of a fixed value
+	names    []string
+
+	sink    *sink
+	nullDef uint8
+	// nulls are the entries that the columns of a group get where it is null, empty those where a list is empty.
+	nulls, empty []nullEntry
+	symbols      []string
+	itemRep      uint8    // repetition level of all items but the first
+	body         []step   // of a record, an array's item, or a map's key and value
+	branches     [][]step // of a union
+}
+
+type op uint8
+
+const (
+	skipVarint op = iota
+	skipBytes
+	skipFixed
+	skipUnion
+	readBool
+	readInt
+	readLong
+	readFixed
+	readBytes
+	readEnum
+	addNulls
+	inRecord
+	inArray // and maps, whose items are a key and a value
+)
+
+// presence is how a value's union with null looks: the indexes of the value and of null, one byte each as they are written.
+type presence struct {
+	union       bool
+	value, null byte
+}
+
+var (
+	plain      = presence{}
+	nullFirst  = presence{true, 2, 0}
+	nullSecond = presence{true, 0, 2}
+	// sole is that of a union of one type, which has an index nevertheless.
+	sole = presence{true, 0, 0}
+)
+
+func (p presence) nullable() bool { return p.value != p.null }
+
+type nullEntry struct {
+	sink *sink
+	def  uint8
+}
+
+// sink collects one column, in the layout of the record's own type and with the levels of the target's.
+type sink struct {
+	node     *schema.Node
+	cast     schema.Cast
+	leaf     column.Leaf
+	rep, def []byte
+	buf      []byte
+	off      []uint32
+	values   int
+	// fed says that a step reads values into it.
+	fed bool
+}
+
+func (s *sink) level(rep, def uint8) {
+	if s.leaf.MaxDef > 0 {
+		s.def = append(s.def, def)
+	}
+	if s.leaf.MaxRep > 0 {
+		s.rep = append(s.rep, rep)
+	}
+}
+
+// maxSteps bounds the programs of hostile schemas, which can name a type of many fields many times.
+const maxSteps = 1 << 17
+
+type compiler struct {
+	wanted []bool // by leaf of the target
+	sinks  []*sink
+	// bulk are the columns that the schema lacks: every row is null.
+	bulk  []nullEntry
+	steps int
+	// least is the smallest number of bytes that a record takes.
+	least int
+}
+
+// compile makes the program that takes the wanted leaves of a target out of the records of a type. It has a sink for each
+// leaf of the target, nil for those that are not wanted.
+func compile(t *schema.Type, target *schema.Message, leaves []int) (*compiler, []step, error) {
+	c := &compiler{wanted: make([]bool, len(target.Leaves)), sinks: make([]*sink, len(target.Leaves))}
+	for _, i := range leaves {
+		c.wanted[i] = true
+		n := target.Leaves[i]
+		c.sinks[i] = &sink{node: n, leaf: n.Leaf}
+	}
+	body, least, err := c.fields(t, target.Fields, "", func(n *schema.Node) error { return c.absent(n, &c.bulk) })
+	c.least = least
+	return c, body, err
+}
+
+func (c *compiler) wants(n *schema.Node) bool {
+	if n.Shape == schema.LeafShape {
+		return c.wanted[n.Index]
+	}
+	for _, child := range n.Children {
+		if c.wants(child) {
+			return true
+		}
+	}
+	return false
+}
+
+// spend counts the steps of the program, and refuses one that has no end.
+func (c *compiler) spend() error {
+	if c.steps++; c.steps > maxSteps {
+		return fmt.Errorf("%w: a schema of more than %d fields", ErrUnsupported, maxSteps)
+	}
+	return nil
+}
+
+// fields compiles the fields of a record, whose counterparts are among nodes. missing gets the wanted nodes that have none.
+// least is the smallest number of bytes that the record takes.
+func (c *compiler) fields(t *schema.Type, nodes []*schema.Node, path string, missing func(*schema.Node) error) (steps []step, least int, err error) {
+	byName := make(map[string]*schema.Node, len(nodes))
+	for _, n := range nodes {
+		if c.wants(n) {
+			byName[n.Name] = n
+		}
+	}
+	for _, f := range t.Fields {
+		var more []step
+		var bytes int
+		if n := byName[f.Name]; n != nil {
+			more, bytes, err = c.value(f.Type, n, join(path, f.Name))
+		} else {
+			more, bytes, err = c.skip(f.Type, join(path, f.Name))
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		delete(byName, f.Name)
+		steps, least = link(steps, more), least+bytes
+	}
+	for _, n := range nodes {
+		if byName[n.Name] != n {
+			continue
+		}
+		if err := missing(n); err != nil {
+			return nil, 0, err
+		}
+	}
+	return steps, least, nil
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// link adds steps to others, joining skips of one kind.
+func link(steps, more []step) []step {
+	for _, s := range more {
+		if len(steps) == 0 {
+			steps = append(steps, s)
+			continue
+		}
+		last := &steps[len(steps)-1]
+		switch alike := last.op == s.op && last.presence == s.presence; {
+		case alike && s.op == skipFixed && s.presence == plain:
+			last.width += s.width
+		case alike && s.op <= skipFixed && last.width == s.width:
+			last.count += s.count
+			last.names = append(last.names, s.names...)
+		default:
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+func presenceOf(t *schema.Type) (*schema.Type, presence) {
+	switch {
+	case t.Kind == schema.Union && len(t.Branches) == 1 && !t.Nullable:
+		return t.Branches[0], sole
+	case !t.Nullable || t.Kind == schema.Union:
+		return t, plain
+	case t.NullIndex == 0:
+		return t, nullFirst
+	}
+	return t, nullSecond
+}
+
+// skip compiles the way past a value that nobody wants.
+func (c *compiler) skip(t *schema.Type, path string) ([]step, int, error) {
+	if err := c.spend(); err != nil {
+		return nil, 0, err
+	}
+	t, p := presenceOf(t)
+	s := step{presence: p, count: 1, names: []string{path}}
+	least := 1
+	switch t.Kind {
+	case schema.Boolean:
+		s.op, s.width = skipFixed, 1
+	case schema.Int, schema.Long, schema.Enum:
+		s.op = skipVarint
+	case schema.Float:
+		s.op, s.width, least = skipFixed, 4, 4
+	case schema.Double:
+		s.op, s.width, least = skipFixed, 8, 8
+	case schema.Fixed:
+		s.op, s.width, least = skipFixed, t.Size, t.Size
+	case schema.Bytes, schema.String:
+		s.op = skipBytes
+	case schema.Union:
+		s.op = skipUnion
+		return c.skipUnion(t, s, path)
+	case schema.Record:
+		body, bytes, err := c.fields(t, nil, path, nil)
+		if p == plain || err != nil {
+			return body, bytes, err
+		}
+		s.op, s.body, least = inRecord, body, bytes
+	case schema.Array, schema.Map:
+		var key []step
+		if t.Kind == schema.Map {
+			key = []step{{op: skipBytes, count: 1, names: []string{path + ".key"}}}
+		}
+		item, bytes, err := c.skip(t.Elem, path+".element")
+		if err != nil {
+			return nil, 0, err
+		}
+		s.op, s.body = inArray, link(key, item)
+		if err := checkItem(len(key)+bytes, path); err != nil {
+			return nil, 0, err
+		}
+	}
+	if p != plain {
+		least = 1
+	}
+	return []step{s}, least, nil
+}
+
+func (c *compiler) skipUnion(t *schema.Type, s step, path string) ([]step, int, error) {
+	for i, b := range t.Branches {
+		if t.Nullable && i == t.NullIndex {
+			s.branches = append(s.branches, nil)
+		}
+		body, _, err := c.skip(b, path)
+		if err != nil {
+			return nil, 0, err
+		}
+		s.branches = append(s.branches, body)
+	}
+	if t.Nullable && t.NullIndex == len(t.Branches) {
+		s.branches = append(s.branches, nil)
+	}
+	return []step{s}, 1, nil
+}
+
+// checkItem refuses lists whose items take no bytes: their counts could keep the decoder busy for ever.
+func checkItem(least int, path string) error {
+	if least == 0 {
+		return fmt.Errorf("%w: column %s: a list of items without content", ErrUnsupported, path)
+	}
+	return nil
+}
+
+// value compiles the way of a value into the columns below a node of the target.
+func (c *compiler) value(t *schema.Type, n *schema.Node, path string) ([]step, int, error) {
+	if err := c.spend(); err != nil {
+		return nil, 0, err
+	}
+	t, p := presenceOf(t)
+	s := step{presence: p, count: 1, names: []string{path}}
+	if p.nullable() {
+		s.noNull = n.Repetition != schema.Optional
+		c.below(n, n.MaxDef-1, &s.nulls)
+	}
+	shape := map[schema.Kind]schema.Shape{schema.Record: schema.StructShape, schema.Array: schema.ListShape, schema.Map: schema.MapShape}[t.Kind]
+	if t.Kind == schema.Union {
+		return nil, 0, fmt.Errorf("%w: column %s: a union of %d types", ErrUnsupported, path, len(t.Branches))
+	}
+	if n.Repetition == schema.Repeated && shape != schema.LeafShape {
+		n = asItem(n, shape)
+	}
+	if n.Shape != shape {
+		return nil, 0, fmt.Errorf("%w: column %s: a %v of Avro cannot become a %v", schema.ErrInvalid, path, t.Kind, n.Shape)
+	}
+	switch shape {
+	case schema.StructShape:
+		return c.structure(t, n, s, path)
+	case schema.ListShape, schema.MapShape:
+		return c.list(t, n, s, path)
+	case schema.LeafShape:
+	}
+	return c.leaf(t, n, s, path)
+}
+
+// asItem sees the repeated node of a two-level list as the list or map that its items are. The node alone can't tell them from structs.
+func asItem(n *schema.Node, shape schema.Shape) *schema.Node {
+	if n.Shape != schema.StructShape || len(n.Children) != 1 || n.Children[0].Repetition != schema.Repeated {
+		return n
+	}
+	item := *n
+	item.Shape = shape
+	return &item
+}
+
+func (c *compiler) structure(t *schema.Type, n *schema.Node, s step, path string) ([]step, int, error) {
+	missing := step{op: addNulls, count: 1, names: s.names}
+	body, least, err := c.fields(t, n.Children, path, func(child *schema.Node) error { return c.absent(child, &missing.nulls) })
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(missing.nulls) > 0 {
+		body = append(body, missing)
+	}
+	if s.presence == plain {
+		return body, least, nil
+	}
+	s.op, s.body = inRecord, body
+	return []step{s}, 1, nil
+}
+
+func (c *compiler) list(t *schema.Type, n *schema.Node, s step, path string) ([]step, int, error) {
+	repeated, item := n.Item()
+	if len(n.Children) != 1 || repeated.Repetition != schema.Repeated || item != repeated && item.Repetition == schema.Repeated ||
+		n.Shape == schema.MapShape && len(repeated.Children) != 2 {
+		return nil, 0, fmt.Errorf("%w: column %s: a list or map of an unknown form", schema.ErrInvalid, path)
+	}
+	s.op, s.itemRep = inArray, repeated.MaxRep
+	c.below(n, repeated.MaxDef-1, &s.empty)
+	least := 0
+	if n.Shape == schema.MapShape {
+		// Keys are required, values lie beside them.
+		key, _, err := c.either(&schema.Type{Kind: schema.String}, repeated.Children[0], path+".key")
+		if err != nil {
+			return nil, 0, err
+		}
+		s.body, item, least = key, repeated.Children[1], 1
+	}
+	body, bytes, err := c.either(t.Elem, item, path+".element")
+	if err != nil {
+		return nil, 0, err
+	}
+	s.body = link(s.body, body)
+	return []step{s}, 1, checkItem(least+bytes, path)
+}
+
+// either reads a value if anything of it is wanted.
+func (c *compiler) either(t *schema.Type, n *schema.Node, path string) ([]step, int, error) {
+	if c.wants(n) {
+		return c.value(t, n, path)
+	}
+	return c.skip(t, path)
+}
+
+func (c *compiler) leaf(t *schema.Type, n *schema.Node, s step, path string) ([]step, int, error) {
+	from, _ := t.Scalar()
+	cast, err := schema.CastFor(from, n.Scalar)
+	if err != nil {
+		return nil, 0, fmt.Errorf("column %s: %w", path, err)
+	}
+	k := c.sinks[n.Index]
+	k.cast, k.leaf.Kind, k.leaf.Size, k.fed = cast, from.Kind, from.Size, true
+	s.sink, s.nullDef, s.width = k, n.MaxDef-1, k.leaf.Width()
+	least := 1
+	switch t.Kind {
+	case schema.Boolean:
+		s.op = readBool
+	case schema.Int:
+		s.op = readInt
+	case schema.Long:
+		s.op = readLong
+	case schema.Enum:
+		s.op, s.symbols = readEnum, t.Symbols
+	case schema.Bytes, schema.String:
+		s.op = readBytes
+	default:
+		s.op, least = readFixed, s.width
+	}
+	if s.presence != plain {
+		least = 1
+	}
+	return []step{s}, least, nil
+}
+
+// below lists the wanted columns below a node with the level they get where it is null or empty.
+func (c *compiler) below(n *schema.Node, def uint8, to *[]nullEntry) {
+	if n.Shape == schema.LeafShape {
+		if k := c.sinks[n.Index]; k != nil {
+			*to = append(*to, nullEntry{k, def})
+		}
+		return
+	}
+	for _, child := range n.Children {
+		c.below(child, def, to)
+	}
+}
+
+// absent lists the wanted columns below a node that the record's schema lacks, with the level they get where its parent is there.
+func (c *compiler) absent(n *schema.Node, to *[]nullEntry) error {
+	switch {
+	case !c.wants(n):
+		return nil
+	case n.Repetition != schema.Required:
+		c.below(n, n.MaxDef-1, to)
+		return nil
+	case n.Shape == schema.LeafShape:
+		return fmt.Errorf("%w: column %v is missing in the records, and must not be null", schema.ErrInvalid, n.Path)
+	}
+	for _, child := range n.Children {
+		if err := c.absent(child, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
