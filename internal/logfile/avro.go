@@ -1,7 +1,6 @@
 package logfile
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -91,42 +90,4 @@ func (a *avroContent) decode(program []step) error {
 		return corrupt(d.base+int64(p), "expected the end of the content of the block at byte %d, %d bytes are left", a.block.Offset, len(a.buf)-p)
 	}
 	return nil
-}
-
-// reserve makes room for an entry in each row, out of a content of a given size.
-func (s *sink) reserve(rows, content int) {
-	if s.leaf.MaxRep > 0 {
-		rows = 0 // who knows how long lists are
-	}
-	if s.leaf.MaxDef > 0 {
-		s.def = make([]byte, 0, rows)
-	}
-	switch {
-	case !s.fed:
-	case s.leaf.Kind == column.Bytes:
-		s.off = append(make([]uint32, 0, rows+1), 0)
-	case s.leaf.Kind == column.Fixed:
-		s.buf = make([]byte, 0, min(rows*s.leaf.Size, content))
-	default:
-		s.buf = make([]byte, 0, rows*s.leaf.Width())
-	}
-}
-
-// vector hands over what the sink collected, in the form of the target's leaf.
-func (s *sink) vector() (*column.Vector, error) {
-	v := &column.Vector{Leaf: s.leaf, Rep: s.rep, Def: s.def, Buf: s.buf, Off: s.off}
-	v.SetValues(s.values)
-	if s.cast == nil {
-		v.Leaf = s.node.Leaf
-		return v, nil
-	}
-	out := column.New(s.node.Leaf)
-	out.Rep, out.Def = s.rep, s.def
-	if err := s.cast(out, v); err != nil {
-		return nil, err
-	}
-	if out.Values() != v.Values() {
-		return nil, errors.New("a cast changed the number of values")
-	}
-	return out, nil
 }

@@ -103,63 +103,60 @@ func (d *decoder) skip(s *step, p int) int {
 				return d.failField(p, s.names[i], "expected the index of a union, the record ends")
 			}
 			c := b[p]
-			if c != s.presence.null && c != s.presence.value {
-				return d.failField(p, s.names[i], "expected the index of a union, found 0x%02x", c)
-			}
-			p++
 			if c != s.presence.value {
-				continue
-			}
-		}
-		switch s.op {
-		case skipFixed:
-			if s.width > len(b)-p {
-				return d.failField(p, s.names[i], "expected %d bytes, the record has %d left", s.width, len(b)-p)
-			}
-			p += s.width
-		case skipBytes:
-			n, q := d.length(s.names[i], p)
-			if q < 0 {
-				return -1
-			}
-			p = q + n
-		default:
-			if p < len(b) && b[p] < 0x80 {
+				if c != s.presence.null {
+					return d.failField(p, s.names[i], "expected the index of a union, found 0x%02x", c)
+				}
 				p++
 				continue
 			}
-			_, q := varint(b, p)
-			if q < 0 {
+			p++
+		}
+		n, q := s.width, p
+		if s.op != skipFixed {
+			// Nearly all numbers and lengths take one byte.
+			var v int64
+			if p < len(b) && b[p] < 0x80 {
+				v, q = int64(b[p]>>1)^-int64(b[p]&1), p+1
+			} else if v, q = varint(b, p); q < 0 {
 				return d.failField(p, s.names[i], "expected a number")
 			}
-			p = q
+			if s.op == skipVarint {
+				p = q
+				continue
+			}
+			n = int(v)
 		}
+		if n < 0 || n > len(b)-q {
+			return d.failField(p, s.names[i], "expected %d bytes, the record has %d left", n, len(b)-q)
+		}
+		p = q + n
 	}
 	return p
 }
 
 // length reads the length of bytes that lie within the record, and gives the position behind it.
-func (d *decoder) length(name string, p int) (n, next int) {
+func (d *decoder) length(s *step, p int) (n, next int) {
 	b := d.buf
 	var v int64
 	if p < len(b) && b[p] < 0x80 {
 		v, next = int64(b[p]>>1)^-int64(b[p]&1), p+1
 	} else if v, next = varint(b, p); next < 0 {
-		return 0, d.failField(p, name, "expected a length")
+		return 0, d.fail(p, s, "expected a length")
 	}
 	if v < 0 || v > int64(len(b)-next) {
-		return 0, d.failField(p, name, "expected a length, found %d with %d bytes left in the record", v, len(b)-next)
+		return 0, d.fail(p, s, "expected a length, found %d with %d bytes left in the record", v, len(b)-next)
 	}
 	return int(v), next
 }
 
 func (d *decoder) bytes(s *step, p int, rep uint8) int {
-	n, q := d.length(s.names[0], p)
+	n, q := d.length(s, p)
 	if q < 0 {
 		return -1
 	}
 	k := s.sink
-	k.buf = append(k.buf, d.buf[q:q+n]...)
+	k.add(d.buf[q : q+n])
 	k.off = append(k.off, uint32(len(k.buf)))
 	k.values++
 	k.level(rep, k.leaf.MaxDef)
@@ -167,8 +164,11 @@ func (d *decoder) bytes(s *step, p int, rep uint8) int {
 }
 
 func (d *decoder) number(s *step, p int, rep uint8) int {
-	v, q := varint(d.buf, p)
-	if q < 0 {
+	var v int64
+	q := p + 1
+	if b := d.buf; p < len(b) && b[p] < 0x80 {
+		v = int64(b[p]>>1) ^ -int64(b[p]&1)
+	} else if v, q = varint(b, p); q < 0 {
 		return d.fail(p, s, "expected a number")
 	}
 	k := s.sink
@@ -193,7 +193,16 @@ func (d *decoder) fixed(s *step, p int, rep uint8) int {
 		return d.fail(p, s, "expected a boolean, found 0x%02x", d.buf[p])
 	}
 	k := s.sink
-	k.buf = append(k.buf, d.buf[p:p+s.width]...)
+	switch b := d.buf[p:]; s.width {
+	case 1:
+		k.buf = append(k.buf, b[0])
+	case 4:
+		k.buf = binary.LittleEndian.AppendUint32(k.buf, binary.LittleEndian.Uint32(b))
+	case 8:
+		k.buf = binary.LittleEndian.AppendUint64(k.buf, binary.LittleEndian.Uint64(b))
+	default:
+		k.add(b[:s.width])
+	}
 	k.values++
 	k.level(rep, k.leaf.MaxDef)
 	return p + s.width
@@ -209,7 +218,7 @@ func (d *decoder) enum(s *step, p int, rep uint8) int {
 	if len(k.buf)+len(s.symbols[v]) > math.MaxUint32 {
 		return d.fail(p, s, "a column of more than %d bytes", uint32(math.MaxUint32))
 	}
-	k.buf = append(k.buf, s.symbols[v]...)
+	k.add(s.symbols[v])
 	k.off = append(k.off, uint32(len(k.buf)))
 	k.values++
 	k.level(rep, k.leaf.MaxDef)

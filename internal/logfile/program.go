@@ -3,7 +3,6 @@ package logfile
 import (
 	"fmt"
 
-	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/schema"
 )
 
@@ -21,7 +20,7 @@ type step struct {
 	nullDef uint8
 	// nulls are the entries that the columns of a group get where it is null, empty those where a list is empty.
 	nulls, empty []nullEntry
-	symbols      []string
+	symbols      [][]byte
 	itemRep      uint8    // repetition level of all items but the first
 	body         []step   // of a record, an array's item, or a map's key and value
 	branches     [][]step // of a union
@@ -64,28 +63,6 @@ func (p presence) nullable() bool { return p.value != p.null }
 type nullEntry struct {
 	sink *sink
 	def  uint8
-}
-
-// sink collects one column, in the layout of the record's own type and with the levels of the target's.
-type sink struct {
-	node     *schema.Node
-	cast     schema.Cast
-	leaf     column.Leaf
-	rep, def []byte
-	buf      []byte
-	off      []uint32
-	values   int
-	// fed says that a step reads values into it.
-	fed bool
-}
-
-func (s *sink) level(rep, def uint8) {
-	if s.leaf.MaxDef > 0 {
-		s.def = append(s.def, def)
-	}
-	if s.leaf.MaxRep > 0 {
-		s.rep = append(s.rep, rep)
-	}
 }
 
 // maxSteps bounds the programs of hostile schemas, which can name a type of many fields many times.
@@ -392,7 +369,10 @@ func (c *compiler) leaf(t *schema.Type, n *schema.Node, s step, path string) ([]
 	case schema.Long:
 		s.op = readLong
 	case schema.Enum:
-		s.op, s.symbols = readEnum, t.Symbols
+		s.op = readEnum
+		for _, text := range t.Symbols {
+			s.symbols = append(s.symbols, []byte(text))
+		}
 	case schema.Bytes, schema.String:
 		s.op = readBytes
 	default:
