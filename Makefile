@@ -17,7 +17,7 @@ GOFILES = $$(find . -name '*.go' -not -path './.*')
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: hooks ## install what tests and demo need (fuse3, engines in .venv) and the git hook
@@ -82,7 +82,7 @@ demo: ## mount a small real Hudi table and query it with DuckDB
 	@demo/demo.sh
 
 .PHONY: testdata
-testdata: ## write the tables of testdata/ anew with Spark and Hudi (needs Java 17; half an hour)
+testdata: ## write the tables of testdata/ anew with Spark and Hudi (needs Java 17; 10 minutes)
 	@testdata/generate.sh $(NAME)
 
 .PHONY: clean

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -121,5 +122,52 @@ func same(t *testing.T, q question) {
 	}
 	for _, p := range a.Problems {
 		t.Error(p)
+	}
+}
+
+// TestOracle checks the judge: it must find equal what is, and tell apart what
+// is not, whatever the engine.
+func TestOracle(t *testing.T) {
+	needEngines(t)
+	folder := func(golden string) string {
+		dir := tempDir(t)
+		data, err := os.ReadFile(filepath.Join(env.root, "testdata", golden))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "x.parquet"), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	golden := filepath.Join(env.root, "testdata", "t9_types", "golden", "00.parquet")
+	itself := folder("t9_types/golden/00.parquet")
+	earlier := folder("t9_types/golden/01.parquet")
+	other := folder("t9_mor_logs/golden/00.parquet")
+	for _, engine := range []string{"pyarrow", "duckdb", "polars", "pyarrow-default", "pandas-default", "duckdb-default"} {
+		q := question{Do: "golden", Engine: engine, Golden: golden}
+		q.Dir = itself
+		if a := ask(t, q); a.Failed != "" || len(a.Problems) > 0 || a.Rows != 13 {
+			t.Errorf("%s, the same file: got %+v", engine, a)
+		}
+		q.Dir = earlier
+		if a := ask(t, q); a.Failed != "" || len(a.Problems) == 0 {
+			t.Errorf("%s, other rows: got %+v", engine, a)
+		}
+		q.Dir = other
+		if a := ask(t, q); a.Failed != "" || len(a.Problems) == 0 {
+			t.Errorf("%s, other columns: got %+v", engine, a)
+		}
+		q.Dir = filepath.Join(other, "none")
+		if a := ask(t, q); a.Failed == "" {
+			t.Errorf("%s, no folder: got %+v", engine, a)
+		}
+	}
+	mixed := folder("t9_types/golden/00.parquet")
+	if err := os.Rename(filepath.Join(mixed, "x.parquet"), filepath.Join(other, "y.parquet")); err != nil {
+		t.Fatal(err)
+	}
+	if a := ask(t, question{Do: "golden", Engine: "pyarrow", Golden: golden, Dir: other}); len(a.Problems) == 0 {
+		t.Errorf("files of two schemas in one view: got %+v", a)
 	}
 }

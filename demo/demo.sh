@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The demo behind `make demo`: mounts the table of testdata/demo in a temporary folder and queries it. Leaves nothing behind,
+# however it ends.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/hudifs-demo-XXXXXX")
+table=$work/rides mnt=$work/mnt
+clean_up() {
+    status=$?
+    trap - EXIT
+    if mountpoint -q "$mnt"; then
+        ./hudifs umount "$mnt" || fusermount3 -u -z "$mnt" || true
+    fi
+    rm -rf "$work"
+    exit $status
+}
+trap clean_up EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+show() { printf '\n$ %s\n' "$*" | sed "s|$work/||g"; "$@" | sed "s|$work/||g"; }
+
+mkdir "$mnt"
+.venv/bin/python -m zipfile -e testdata/demo/table.zip "$table"
+
+say "A Hudi table as its writer left it: taxi rides of three cities. Which of these files hold today's rows only Hudi knows:"
+show ls -A "$table/osaka"
+show ./hudifs timeline "$table"
+
+say "Mounted, it is folders of plain Parquet files:"
+printf '\n$ hudifs mount rides mnt\n'
+./hudifs mount --cache-dir "$work/cache" "$table" "$mnt"
+show ls "$mnt"
+show ls "$mnt/asof"
+show ls "$mnt/incremental"
+show ls -lR "$mnt/latest"
+
+.venv/bin/python demo/demo.py "$mnt" | sed "s|$work/||g"
+
+say "Unmounted; nothing is left."
