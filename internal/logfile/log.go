@@ -195,10 +195,12 @@ func (s *scanner) extent(p int64) (end int64, reason string, err error) {
 		return 0, fmt.Sprintf("the block would end at byte %d, the file ends at %d", end, s.size), nil
 	}
 	follow := min(int64(len(magic)), s.size-end)
-	tail, err := s.bytes(end-trailLen, trailLen+int(follow))
+	// The footer lies before the trailing length, and is read with it.
+	tail, err := s.bytes(end-trailLen-4, 4+trailLen+int(follow))
 	if err != nil {
 		return 0, "", err
 	}
+	tail = tail[4:]
 	if total := binary.BigEndian.Uint64(tail); total != uint64(size)+uint64(len(magic)) {
 		return 0, fmt.Sprintf("block size %d, but the trailing length says %d", size, int64(total)-int64(len(magic))), nil
 	}

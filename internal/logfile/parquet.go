@@ -1,5 +1,101 @@
 package logfile
 
-import "io"
+import (
+	"errors"
+	"fmt"
+	"io"
 
-func openParquet(_ io.ReaderAt, b Block) (content, error) { return nil, unreadable(&b) }
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/pqfile"
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+// parquetContent is the content of a Parquet data block: a whole Parquet file.
+type parquetContent struct {
+	block Block
+	file  *pqfile.File
+}
+
+func openParquet(r io.ReaderAt, b Block) (content, error) {
+	p := &parquetContent{block: b}
+	var err error
+	p.file, err = pqfile.Open(io.NewSectionReader(r, b.ContentOffset, b.ContentLength), b.ContentLength)
+	if err != nil {
+		return nil, p.wrap(err)
+	}
+	return p, nil
+}
+
+// wrap says where the Parquet file lies whose offsets an error names, and gives it this package's kind.
+func (p *parquetContent) wrap(err error) error {
+	where := fmt.Sprintf("log block at byte %d, Parquet file from byte %d", p.block.Offset, p.block.ContentOffset)
+	switch {
+	case errors.Is(err, pqfile.ErrCorrupt):
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, where, err)
+	case errors.Is(err, pqfile.ErrUnsupported), errors.Is(err, pqfile.ErrTooLarge):
+		return fmt.Errorf("%w: %s: %w", ErrUnsupported, where, err)
+	}
+	return fmt.Errorf("%s: %w", where, err)
+}
+
+func (p *parquetContent) count() int { return int(p.file.NumRows) }
+
+func (p *parquetContent) has(name string) bool { return p.file.Schema.Field(name) != nil }
+
+func (p *parquetContent) columns(target *schema.Message, leaves []int) ([]*column.Vector, error) {
+	maps, err := schema.Project(p.file.Schema, target)
+	if err != nil {
+		return nil, p.wrap(err)
+	}
+	out := make([]*column.Vector, len(leaves))
+	for i, l := range leaves {
+		out[i] = column.New(target.Leaves[l].Leaf)
+		if maps[l].Source < 0 {
+			out[i].AppendNulls(p.count())
+		} else if err := p.leaf(out[i], maps[l]); err != nil {
+			return nil, p.wrap(err)
+		}
+		if out[i].Rows() != p.count() {
+			return nil, p.wrap(fmt.Errorf("%w: column %v: %d rows of %d, nulls where the view's schema can't hold them", schema.ErrInvalid, target.Leaves[l].Path, out[i].Rows(), p.count()))
+		}
+	}
+	return out, nil
+}
+
+// leaf adds all rows of a column to a vector of the target's.
+func (p *parquetContent) leaf(dst *column.Vector, m schema.LeafMap) error {
+	plain := column.New(p.file.Schema.Leaves[m.Source].Leaf)
+	return p.pages(m.Source, func(c *pqfile.ChunkReader, page *pqfile.Page) error {
+		if !page.Dict {
+			return m.Apply(dst, page.Vector)
+		}
+		plain.Reset()
+		if err := c.Materialise(plain, page, page.Vector.All()); err != nil {
+			return err
+		}
+		return m.Apply(dst, plain)
+	})
+}
+
+// pages hands the pages of a column to f, in order.
+func (p *parquetContent) pages(leaf int, f func(c *pqfile.ChunkReader, page *pqfile.Page) error) error {
+	for g := range p.file.Groups() {
+		c, err := p.file.Chunk(g, leaf)
+		if err != nil {
+			return err
+		}
+		for {
+			page, err := c.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if err := f(c, page); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -372,6 +372,7 @@ func (c *compiler) leaf(t *schema.Type, n *schema.Node, s step, path string) ([]
 		s.op = readEnum
 		for _, text := range t.Symbols {
 			s.symbols = append(s.symbols, []byte(text))
+			k.longest = max(k.longest, len(text))
 		}
 	case schema.Bytes, schema.String:
 		s.op = readBytes

@@ -18,6 +18,8 @@ type sink struct {
 	values   int
 	// fed says that a step reads values into it.
 	fed bool
+	// longest is the length of the longest symbol of an enum.
+	longest int
 	// rows and content bound what it will hold: so many records, of so many bytes in all.
 	rows, content int
 }

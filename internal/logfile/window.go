@@ -12,30 +12,39 @@ const (
 	scanStep  = 1 << 20
 )
 
-// window reads ranges of a file through one buffer, since headers lie close together where blocks are small.
+// window reads ranges of a file through two buffers: headers lie close together where blocks are small, and where they are
+// large the end of one is looked at before its header is read on.
 type window struct {
 	r    io.ReaderAt
 	size int64
 
-	at  int64 // of buf in the file
+	last, other span
+}
+
+type span struct {
+	at  int64
 	buf []byte
 }
 
-// bytes are n bytes at p, valid until the next call. The range must lie within the file.
+func (s *span) holds(p int64, n int) bool { return p >= s.at && p+int64(n) <= s.at+int64(len(s.buf)) }
+
+// bytes are n bytes at p, valid until the call after the next. The range must lie within the file.
 func (w *window) bytes(p int64, n int) ([]byte, error) {
-	if p >= w.at && p+int64(n) <= w.at+int64(len(w.buf)) {
-		return w.buf[p-w.at:][:n], nil
+	if !w.last.holds(p, n) {
+		w.last, w.other = w.other, w.last
 	}
-	want := int(min(int64(max(n, readAhead)), w.size-p))
-	if cap(w.buf) < want {
-		w.buf = make([]byte, want)
+	if s := &w.last; !s.holds(p, n) {
+		want := int(min(int64(max(n, readAhead)), w.size-p))
+		if cap(s.buf) < want {
+			s.buf = make([]byte, want)
+		}
+		s.buf, s.at = s.buf[:want], p
+		if err := readFull(w.r, s.buf, p); err != nil {
+			s.buf = s.buf[:0]
+			return nil, err
+		}
 	}
-	w.buf, w.at = w.buf[:want], p
-	if err := readFull(w.r, w.buf, p); err != nil {
-		w.buf = w.buf[:0]
-		return nil, err
-	}
-	return w.buf[:n], nil
+	return w.last.buf[p-w.last.at:][:n], nil
 }
 
 // readFull fills b from p. A file that turns out shorter than its size said was cut, or replaced, meanwhile.

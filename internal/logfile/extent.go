@@ -1,0 +1,196 @@
+package logfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/pqfile"
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+// Extent bounds from above what the records of a data block hold, in the form of a target schema, without decoding them.
+type Extent struct {
+	Rows   int64
+	Leaves []LeafExtent // by leaf of the target
+	// Shared are bytes that the leaves of Kind Bytes have among them beside their own: an Avro block tells how long its
+	// records are, but not their fields.
+	Shared int64
+}
+
+// LeafExtent bounds a leaf: its entries, and the bytes of its values as a column.Vector holds them in Buf.
+type LeafExtent struct{ Entries, Bytes int64 }
+
+// Measure bounds the records of a data block. Of an Avro block it reads the first bytes; of a Parquet block the footer, and
+// the dictionaries of the columns of Kind Bytes.
+func Measure(r io.ReaderAt, b Block, target *schema.Message) (Extent, error) {
+	switch b.Type {
+	case AvroData:
+		return measureAvro(r, b, target)
+	case ParquetData:
+		c, err := openParquet(r, b)
+		if err != nil {
+			return Extent{}, err
+		}
+		return c.(*parquetContent).measure(target)
+	}
+	return Extent{}, unreadable(&b)
+}
+
+func measureAvro(r io.ReaderAt, b Block, target *schema.Message) (Extent, error) {
+	typ, err := b.recordType()
+	if err != nil {
+		return Extent{}, err
+	}
+	head := make([]byte, min(avroHeadLen, max(b.ContentLength, 0)))
+	if err := readFull(r, head, b.ContentOffset); err != nil {
+		return Extent{}, err
+	}
+	rows, err := avroCount(head, &b)
+	if err != nil {
+		return Extent{}, err
+	}
+	all := make([]int, len(target.Leaves))
+	for i := range all {
+		all[i] = i
+	}
+	c, _, err := compile(typ, target, all)
+	if err != nil {
+		return Extent{}, fmt.Errorf("log block at byte %d: %w", b.Offset, err)
+	}
+	e := Extent{Rows: int64(rows), Leaves: make([]LeafExtent, len(all))}
+	records := b.ContentLength - avroHeadLen - avroLengthLen*e.Rows
+	for i, k := range c.sinks {
+		l := &e.Leaves[i]
+		if l.Entries = e.Rows; k.node.MaxRep > 0 {
+			l.Entries += records // an item of a list takes a byte at least
+		}
+		text, symbols := k.cast == nil && k.leaf.Kind == column.Bytes, l.Entries*int64(k.longest)
+		switch {
+		case !k.fed:
+		case text && k.longest == 0:
+			e.Shared = records
+		case text:
+			l.Bytes = symbols
+		default:
+			l.Bytes = castBound(k.leaf, k.node.Leaf, l.Entries, max(records, symbols))
+		}
+	}
+	return e, nil
+}
+
+// castBound bounds the bytes of values that were cast: so many, and so many bytes in all before.
+func castBound(from, to column.Leaf, values, bytes int64) int64 {
+	// What one value can become, and one byte of it. Decimal digits take the most room: 2.41 for a byte, and up to 76 zeros
+	// in front; text can hold an exponent that stands for 800 digits (see schema.CastFor).
+	const ofNumber, ofDecimal, ofText, perByte = 32, 96, 512, 3
+	switch {
+	case to.Kind != column.Bytes:
+		return values * int64(to.Width())
+	case from.Kind == column.Fixed:
+		return values * (ofDecimal + perByte*int64(from.Size))
+	case from.Kind == column.Bytes:
+		return values*ofText + perByte*bytes
+	case from.Kind == column.Int32 || from.Kind == column.Int64:
+		return values * ofDecimal
+	}
+	return values * ofNumber
+}
+
+func (p *parquetContent) measure(target *schema.Message) (Extent, error) {
+	maps, err := schema.Project(p.file.Schema, target)
+	if err != nil {
+		return Extent{}, p.wrap(err)
+	}
+	e := Extent{Rows: p.file.NumRows, Leaves: make([]LeafExtent, len(maps))}
+	for i, m := range maps {
+		l := &e.Leaves[i]
+		if m.Source < 0 {
+			l.Entries = e.Rows
+			continue
+		}
+		for g := range p.file.Groups() {
+			l.Entries += p.file.Column(g, m.Source).NumValues
+		}
+		to := target.Leaves[i].Leaf
+		switch {
+		case m.Nulls():
+			continue
+		case to.Kind == column.Bytes && p.file.Schema.Leaves[m.Source].Leaf.Kind == column.Bytes:
+			if l.Bytes, err = p.text(m.Source); err != nil {
+				return Extent{}, p.wrap(err)
+			}
+		}
+		if !m.ValuesKept() || to.Kind != column.Bytes {
+			l.Bytes = castBound(p.file.Schema.Leaves[m.Source].Leaf, to, l.Entries, l.Bytes)
+		}
+	}
+	return e, nil
+}
+
+// text bounds the bytes of all values of a column of Kind Bytes.
+func (p *parquetContent) text(leaf int) (int64, error) {
+	total := int64(0)
+	for g := range p.file.Groups() {
+		meta := p.file.Column(g, leaf)
+		dictionary, other := false, false
+		for _, e := range meta.Encoding {
+			switch e {
+			case format.PlainDictionary, format.RLEDictionary:
+				dictionary = true
+			case format.Plain, format.RLE, format.BitPacked: // of a dictionary, of levels
+			default:
+				other = true
+			}
+		}
+		if other {
+			// Encodings that leave out what values share: only the values themselves tell.
+			return p.textDecoded(leaf)
+		}
+		// Plain pages hold no more than all pages do.
+		total += meta.TotalUncompressedSize
+		if dictionary {
+			longest, err := p.longest(g, leaf)
+			if err != nil {
+				return 0, err
+			}
+			total += longest * meta.NumValues
+		}
+	}
+	return total, nil
+}
+
+// longest is the length of the longest value in the dictionary of a chunk.
+func (p *parquetContent) longest(group, leaf int) (int64, error) {
+	c, err := p.file.Chunk(group, leaf)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := c.Next(); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	longest := 0
+	if d := c.Dictionary(); d != nil {
+		for i := range d.Values() {
+			longest = max(longest, len(d.Value(i)))
+		}
+	}
+	return int64(longest), nil
+}
+
+func (p *parquetContent) textDecoded(leaf int) (int64, error) {
+	total := int64(0)
+	plain := column.New(p.file.Schema.Leaves[leaf].Leaf)
+	err := p.pages(leaf, func(c *pqfile.ChunkReader, page *pqfile.Page) error {
+		plain.Reset()
+		if err := c.Materialise(plain, page, page.Vector.All()); err != nil {
+			return err
+		}
+		total += int64(len(plain.Buf))
+		return nil
+	})
+	return total, err
+}
