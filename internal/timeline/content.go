@@ -68,7 +68,7 @@ func parseJSON(file string, data []byte) (map[string]any, error) {
 	d.UseNumber()
 	var m map[string]any
 	if err := d.Decode(&m); err != nil {
-		offset := d.InputOffset()
+		offset := int64(len(data))
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			offset = syntax.Offset
 		}

@@ -128,6 +128,9 @@ func (t *Timeline) historyFile(ctx context.Context, file string) ([]Instant, err
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
+			if err == nil && n == 0 {
+				err = io.ErrNoProgress
+			}
 			if err != nil {
 				return err
 			}
@@ -142,10 +145,14 @@ func (t *Timeline) readHistoryRow(ctx context.Context, in Instant) (content, err
 		if err := r.SeekToRow(in.at.offset); err != nil {
 			return err
 		}
-		if n, err := r.Read(rows); n == 0 {
-			return err
+		n, err := r.Read(rows)
+		switch {
+		case n == len(rows):
+			return nil
+		case err == nil:
+			return io.ErrNoProgress
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return content{}, err
@@ -179,10 +186,8 @@ func readParquet[T any](ctx context.Context, s storage.Store, file string, read 
 		return err
 	}
 	r := parquet.NewGenericReader[T](f)
-	if err := read(r); err != nil {
-		return err
-	}
-	return r.Close()
+	defer r.Close()
+	return read(r)
 }
 
 // storeReader remembers the store's own failure, which a library may wrap beyond recognition.

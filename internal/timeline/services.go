@@ -45,7 +45,7 @@ func (t *Timeline) CompactionPlan(ctx context.Context, in Instant) (*CompactionP
 func (t *Timeline) PendingCompactions(ctx context.Context) ([]PendingCompaction, error) {
 	var pending []PendingCompaction
 	for _, in := range t.instants {
-		if in.Action != ActionCompaction {
+		if in.Action != ActionCompaction || in.State == Completed {
 			continue
 		}
 		plan, err := t.CompactionPlan(ctx, in)

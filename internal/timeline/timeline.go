@@ -41,7 +41,8 @@ func Load(ctx context.Context, s storage.Store, c *Config) (*Timeline, error) {
 }
 
 // Refresh lists the active timeline again. It returns t itself where nothing has changed; a new Timeline shares what has
-// been parsed already.
+// been parsed already. The configuration stays: who must notice that a table has been upgraded, which moves its timeline,
+// compares Config.Properties with those of a new LoadConfig first.
 func (t *Timeline) Refresh(ctx context.Context) (*Timeline, error) {
 	next, err := load(ctx, t.store, t.config, t.memo)
 	if err != nil {
