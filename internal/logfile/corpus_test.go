@@ -141,7 +141,8 @@ func checkAvroBlock(t *testing.T, codecs map[string]*goavro.Codec, content []byt
 	if err != nil {
 		return 0, err
 	}
-	target, err := schema.Target(d.content.(*avroContent).typ, nil)
+	typ := d.content.(*avroContent).typ
+	target, err := schema.Target(typ, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -155,5 +156,5 @@ func checkAvroBlock(t *testing.T, codecs map[string]*goavro.Codec, content []byt
 		}
 		return 0, errRefused
 	}
-	return len(records), checkAgainst(t, codec, d, target, records)
+	return len(records), checkAgainst(codec, d, typ, target, records)
 }
