@@ -1,0 +1,190 @@
+package pqfile
+
+import (
+	"math"
+	"strings"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+// Added counts what goes into a column chunk beside the rows of its source. A row that replaces another counts as well.
+type Added struct {
+	Rows   int64 // rows
+	Values int64 // entries of the column in these rows, nulls included: Rows, where it is not repeated
+	Bytes  int64 // the sum of the lengths of the values, for columns of BYTE_ARRAY
+}
+
+const (
+	// ourHeader is the most that our page headers take: 8 numbers of at most 5 bytes, and as many heads of fields.
+	ourHeader = 64
+	// leastHeader is the least that the header of a data page takes: ten fields of two bytes, less what defaults to one.
+	leastHeader = 17
+)
+
+// ChunkBound is the most bytes that a chunk of the leaf to takes that is written from a chunk of this file: without some
+// rows, with others added, its pages kept as they are (dictionary pages with dictionary indexes, the others plain), or cut where WriteRows would cut.
+// It is false where the footer doesn't tell.
+func (f *File) ChunkBound(group, leaf int, to *schema.Node, add Added) (int64, bool) {
+	rc := &f.Meta.RowGroups[group].Columns[leaf]
+	c, from := &rc.MetaData, f.Schema.Leaves[leaf]
+	e := encodingsOf(c)
+	b := bounded{top: to.Leaf, entries: c.NumValues + add.Values, sourcePages: e.pages}
+	size := c.TotalUncompressedSize
+	if from.Leaf.MaxRep > 0 {
+		b.sourcePages *= 2 // a row that spans two pages of different kinds may need one of its own
+	}
+	if to.Leaf.Kind == column.Bytes {
+		if from.Leaf.Kind != column.Bytes || from.Scalar.Logical != to.Scalar.Logical {
+			return 0, false
+		}
+		if from.Leaf.MaxRep > 0 && e.dict && e.plain && rc.OffsetIndexOffset == 0 {
+			return 0, false // a row may begin in a dictionary page and end in a plain one: its values are spelled out then
+		}
+		if e.prefixed {
+			if size = c.SizeStatistics.UnencodedByteArrayDataBytes; size <= 0 {
+				return 0, false
+			}
+			size += 4 * c.NumValues
+		}
+		if e.lengths {
+			size += 4 * c.NumValues
+		}
+		b.values = size + add.Bytes + 4*add.Values
+		b.dictionary = c.TotalUncompressedSize/4 + add.Values
+	} else {
+		width := int64(max(from.Leaf.Width(), 1))
+		if from.Leaf.Kind == column.Bytes {
+			width = 4
+		}
+		b.dictionary = size/width + add.Values
+		if e.dict {
+			b.values = b.dictionary * int64(to.Leaf.Width())
+		}
+		if e.plain {
+			b.values += b.plainFixed()
+		}
+	}
+	if !e.dict {
+		b.dictionary = 0
+	}
+	return b.total(), true
+}
+
+// NewChunkBound is the same for a chunk whose rows are all added, as plain values.
+func NewChunkBound(to *schema.Node, add Added) int64 {
+	b := bounded{top: to.Leaf, entries: add.Values}
+	if to.Leaf.Kind == column.Bytes {
+		b.values = add.Bytes + 4*add.Values
+	} else {
+		b.values = b.plainFixed()
+	}
+	return b.total()
+}
+
+// bounded has what the size of a chunk follows from.
+type bounded struct {
+	top         column.Leaf
+	entries     int64
+	sourcePages int64
+	values      int64 // bytes of values, in plain pages and in the dictionary
+	dictionary  int64 // entries; 0 without a dictionary
+}
+
+func (b *bounded) plainFixed() int64 {
+	if b.top.Kind == column.Bool {
+		return b.entries/8 + 1
+	}
+	return b.entries * int64(b.top.Width())
+}
+
+func (b *bounded) total() int64 {
+	// Each page may end in a broken group of eight levels, indexes or bits.
+	perPage := levelsBound(7, b.top.MaxRep) + levelsBound(7, b.top.MaxDef) + 1
+	body := b.values + levelsBound(b.entries, b.top.MaxRep) + levelsBound(b.entries, b.top.MaxDef)
+	if b.dictionary > 0 {
+		perPage += indexesBound(7, b.dictionary)
+		body += indexesBound(b.entries, b.dictionary)
+	}
+	pages := b.sourcePages + b.entries/PageRows + body/PageBytes + 3
+	body += pages * perPage
+	return body + 5*(body/maxBlock) + pages*(codecBound(0)+ourHeader)
+}
+
+// encodings says what a chunk's data pages may hold.
+type encodings struct {
+	dict     bool // dictionary indexes
+	plain    bool // anything else
+	lengths  bool // byte arrays without the four bytes of their lengths
+	prefixed bool // byte arrays without the bytes they share with the one before
+	pages    int64
+}
+
+func encodingsOf(c *ColumnMetaData) (e encodings) {
+	see := func(enc format.Encoding) {
+		switch enc {
+		case format.PlainDictionary, format.RLEDictionary:
+			e.dict = true
+			return
+		case format.DeltaLengthByteArray:
+			e.lengths = true
+		case format.DeltaByteArray:
+			e.prefixed = true
+		}
+		e.plain = true
+	}
+	ok := len(c.EncodingStats) > 0
+	for _, s := range c.EncodingStats {
+		if s.PageType == format.DataPage || s.PageType == format.DataPageV2 {
+			see(s.Encoding)
+			e.pages += int64(s.Count)
+			ok = ok && s.Count >= 0
+		}
+	}
+	if ok && e.pages > 0 {
+		return e
+	}
+	// The list of encodings has those of levels and of the dictionary page too.
+	e = encodings{plain: true, pages: min(c.TotalUncompressedSize/leastHeader, c.NumValues)}
+	for _, enc := range c.Encoding {
+		see(enc)
+	}
+	return e
+}
+
+// FooterBound is the most bytes that Footer makes for a number of row groups.
+func FooterBound(m *schema.Message, groups int) (int64, error) {
+	meta := newMetaData(m)
+	meta.NumRows = math.MinInt64 // as long as numbers get
+	empty, err := tail(meta)
+	if err != nil {
+		return 0, err
+	}
+	long := []byte(strings.Repeat("x", maxStat))
+	rg := RowGroup{TotalByteSize: math.MinInt64, NumRows: math.MinInt64, FileOffset: math.MinInt64, TotalCompressedSize: math.MinInt64, Ordinal: math.MinInt16}
+	for _, l := range m.Leaves {
+		c := ColumnMetaData{
+			Encoding: []format.Encoding{math.MinInt32, math.MinInt32, math.MinInt32}, PathInSchema: l.Path,
+			NumValues: math.MinInt64, TotalUncompressedSize: math.MinInt64, TotalCompressedSize: math.MinInt64,
+			DataPageOffset: math.MinInt64, DictionaryPageOffset: math.MinInt64,
+			Statistics: Statistics{
+				NullCount: thrift.New(int64(math.MinInt64)), MinValue: long, MaxValue: long,
+				IsMinExact: thrift.New(true), IsMaxExact: thrift.New(true),
+			},
+		}
+		for range 3 {
+			c.EncodingStats = append(c.EncodingStats, format.PageEncodingStats{Count: math.MinInt32})
+		}
+		rg.Columns = append(rg.Columns, ColumnChunk{FileOffset: math.MinInt64, MetaData: c})
+	}
+	meta.RowGroups = append(meta.RowGroups, rg)
+	one, err := tail(meta)
+	if err != nil {
+		return 0, err
+	}
+	// The length of a long list takes up to five bytes more.
+	return int64(len(empty)) + int64(groups)*int64(len(one)-len(empty)) + 5, nil
+}

@@ -1,0 +1,246 @@
+package pqfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+// maxStat is the length up to which a value is given as a minimum or maximum.
+const maxStat = 64
+
+// order is how the values of a scalar compare.
+type order uint8
+
+const (
+	unordered order = iota
+	signedLE        // 1, 4 or 8 bytes, little-endian
+	float
+	unsignedBytes
+	signedBE // two's complement, big-endian
+)
+
+func orderOf(s schema.Scalar) order {
+	switch s.Kind {
+	case column.Bool, column.Int32, column.Int64:
+		return signedLE
+	case column.Float, column.Double:
+		return float
+	case column.Bytes:
+		if s.Logical != schema.Decimal {
+			return unsignedBytes
+		}
+	case column.Fixed:
+		if s.Logical == schema.Decimal {
+			return signedBE
+		}
+		return unsignedBytes
+	case column.Int96:
+	}
+	return unordered
+}
+
+// MinMax gathers what is known about the smallest and largest value of a column chunk: from statistics of chunks that it takes values
+// from, and from values. Readers skip row groups by it, so it may be wider than the values but never narrower; where that can't be
+// known it says nothing.
+type MinMax struct {
+	scalar   schema.Scalar
+	order    order
+	unknown  bool
+	inexact  bool
+	any      bool
+	min, max []byte
+}
+
+// NewMinMax is for a chunk without values so far.
+func NewMinMax(s schema.Scalar) *MinMax {
+	return &MinMax{scalar: s, order: orderOf(s)}
+}
+
+// AddVector adds the plain values of a vector.
+func (m *MinMax) AddVector(v *column.Vector) {
+	if m.unknown || m.order == unordered || v.Values() == 0 {
+		return
+	}
+	switch m.order {
+	case signedLE:
+		m.addSigned(v)
+	case float:
+		m.addFloats(v)
+	default:
+		lo, hi := v.Value(0), v.Value(0)
+		for i := 1; i < v.Values(); i++ {
+			b := v.Value(i)
+			if m.compare(b, lo) < 0 {
+				lo = b
+			} else if m.compare(b, hi) > 0 {
+				hi = b
+			}
+		}
+		m.add(lo, hi)
+	}
+}
+
+// AddChunk adds the statistics of a chunk, rows of which go into this one. Without statistics nothing can be said any more. Values
+// must be of the same scalar, and be added otherwise if they are not.
+func (m *MinMax) AddChunk(f *File, group, leaf int) {
+	c, s := f.Column(group, leaf), f.Schema.Leaves[leaf].Scalar
+	st := &c.Statistics
+	if st.NullCount.Valid && st.NullCount.V == c.NumValues {
+		return
+	}
+	lo, hi := st.MinValue, st.MaxValue
+	if leaf >= len(f.Meta.ColumnOrders) || f.Meta.ColumnOrders[leaf].Value == nil {
+		lo, hi = nil, nil
+	}
+	if lo == nil && hi == nil && m.order == signedLE {
+		lo, hi = st.Min, st.Max
+	}
+	if s != m.scalar || !f.ordered[leaf] || lo == nil || hi == nil || !m.fits(lo) || !m.fits(hi) {
+		m.unknown = true
+		return
+	}
+	m.inexact = true
+	m.add(lo, hi)
+}
+
+// Forget says that values were added of which nothing is known.
+func (m *MinMax) Forget() { m.unknown = true }
+
+func (m *MinMax) fits(b []byte) bool {
+	l := column.Leaf{Kind: m.scalar.Kind, Size: m.scalar.Size}
+	return l.Kind == column.Bytes || len(b) == l.Width()
+}
+
+func (m *MinMax) add(lo, hi []byte) {
+	if m.order == float && (isNaN(lo) || isNaN(hi)) {
+		m.unknown = true
+		return
+	}
+	if !m.any || m.compare(lo, m.min) < 0 {
+		m.min = append([]byte{}, lo...) // not nil, even if empty
+	}
+	if !m.any || m.compare(hi, m.max) > 0 {
+		m.max = append([]byte{}, hi...)
+	}
+	m.any = true
+}
+
+func (m *MinMax) addSigned(v *column.Vector) {
+	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
+	switch v.Leaf.Width() {
+	case 1:
+		for _, b := range v.Buf[:v.Values()] {
+			lo, hi = min(lo, int64(b)), max(hi, int64(b))
+		}
+	case 4:
+		for b := v.Buf; len(b) >= 4; b = b[4:] {
+			x := int64(int32(binary.LittleEndian.Uint32(b)))
+			lo, hi = min(lo, x), max(hi, x)
+		}
+	default:
+		for b := v.Buf; len(b) >= 8; b = b[8:] {
+			x := int64(binary.LittleEndian.Uint64(b))
+			lo, hi = min(lo, x), max(hi, x)
+		}
+	}
+	w := v.Leaf.Width()
+	m.add(binary.LittleEndian.AppendUint64(nil, uint64(lo))[:w], binary.LittleEndian.AppendUint64(nil, uint64(hi))[:w])
+}
+
+// addFloats gives up where there is a NaN: whether it counts as the largest value is a matter of the reader.
+func (m *MinMax) addFloats(v *column.Vector) {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	w := v.Leaf.Width()
+	for b := v.Buf; len(b) >= w; b = b[w:] {
+		x := floatOf(b[:w])
+		if x != x {
+			m.unknown = true
+			return
+		}
+		lo, hi = min(lo, x), max(hi, x)
+	}
+	m.add(floatBytes(lo, w), floatBytes(hi, w))
+}
+
+func floatOf(b []byte) float64 {
+	if len(b) == 4 {
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(b))
+}
+
+func floatBytes(x float64, width int) []byte {
+	if width == 4 {
+		return binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(x)))
+	}
+	return binary.LittleEndian.AppendUint64(nil, math.Float64bits(x))
+}
+
+func isNaN(b []byte) bool { x := floatOf(b); return x != x }
+
+func (m *MinMax) compare(a, b []byte) int {
+	switch m.order {
+	case signedLE:
+		x, y := signed(a), signed(b)
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	case float:
+		x, y := floatOf(a), floatOf(b)
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	case signedBE:
+		// Of the same length: the sign decides, then the bytes do.
+		if (a[0]^b[0])&0x80 != 0 {
+			return int(a[0]&0x80>>7)*-2 + 1
+		}
+	}
+	return bytes.Compare(a, b)
+}
+
+func signed(b []byte) int64 {
+	switch len(b) {
+	case 1:
+		return int64(b[0])
+	case 4:
+		return int64(int32(binary.LittleEndian.Uint32(b)))
+	}
+	return int64(binary.LittleEndian.Uint64(b))
+}
+
+// statistics states what is known, beside the number of nulls.
+func (m *MinMax) statistics(nulls int64) Statistics {
+	s := Statistics{NullCount: thrift.New(nulls)}
+	if m == nil || m.unknown || !m.any || m.order == unordered || len(m.min) > maxStat || len(m.max) > maxStat {
+		return s
+	}
+	s.MinValue, s.MaxValue = m.min, m.max
+	if m.order == float {
+		s.MinValue, s.MaxValue = zero(m.min, math.Copysign(0, -1)), zero(m.max, 0)
+	}
+	s.IsMinExact, s.IsMaxExact = thrift.New(!m.inexact), thrift.New(!m.inexact)
+	return s
+}
+
+// zero gives a zero the sign that makes a bound cover both zeros.
+func zero(b []byte, signed float64) []byte {
+	if floatOf(b) == 0 {
+		return floatBytes(signed, len(b))
+	}
+	return b
+}

@@ -1,0 +1,300 @@
+package pqfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/parquet-go/parquet-go/encoding/plain"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+// The size of pages that WriteRows makes: what parquet-mr makes, so that readers find pages of a size they are used to.
+const (
+	PageRows  = 20_000
+	PageBytes = 1 << 20
+)
+
+// ChunkOptions say how a chunk is written.
+type ChunkOptions struct {
+	// Codec is Uncompressed (the zero value), Snappy, Zstd or Gzip.
+	Codec format.CompressionCodec
+	// Dictionary has the values that pages with Dict set refer to. It must be complete before the first page is written.
+	Dictionary *column.Vector
+}
+
+// Chunk is a column chunk that was written, and does not know yet where in the file it lies.
+type Chunk struct {
+	// Size is the number of bytes written.
+	Size int64
+	// Offset is where the chunk begins in the file: to be set before the footer is made, by Place or otherwise.
+	Offset int64
+	// Rows is the number of rows.
+	Rows int64
+
+	leaf *schema.Node
+	meta ColumnMetaData // offsets count from the chunk's start
+	dict bool           // a dictionary page comes first
+}
+
+// ChunkWriter writes a column chunk, page by page as it gets them: bytes that depend on the pages and options alone.
+type ChunkWriter struct {
+	w     io.Writer
+	leaf  *schema.Node
+	o     ChunkOptions
+	chunk Chunk
+	nulls int64
+	// plain and indexed count the data pages of either kind.
+	plain, indexed int32
+	err            error
+
+	body, levels, packed []byte
+	header               bytes.Buffer
+	encoder              *thrift.Encoder
+}
+
+// NewChunkWriter starts a column chunk of a leaf.
+func NewChunkWriter(w io.Writer, leaf *schema.Node, o ChunkOptions) *ChunkWriter {
+	if o.Dictionary != nil && o.Dictionary.Values() == 0 {
+		o.Dictionary = nil // pages that refer to nothing can as well be plain
+	}
+	c := &ChunkWriter{w: w, leaf: leaf, o: o}
+	c.encoder = thrift.NewEncoder(new(thrift.CompactProtocol).NewWriter(&c.header))
+	c.chunk.leaf = leaf
+	return c
+}
+
+// WritePage writes a page as a data page. A page without entries is left out.
+func (c *ChunkWriter) WritePage(p *Page) error {
+	if c.err == nil {
+		if c.err = c.writePage(p); c.err != nil {
+			c.err = fmt.Errorf("column %s: %w", strings.Join(c.leaf.Path, "."), c.err)
+		}
+	}
+	return c.err
+}
+
+func (c *ChunkWriter) writePage(p *Page) error {
+	v := p.Vector
+	entries := v.Entries()
+	if entries == 0 {
+		return nil
+	}
+	if err := c.checkPage(p); err != nil {
+		return err
+	}
+	if c.chunk.Size == 0 && c.o.Dictionary != nil {
+		if err := c.writeDictionary(); err != nil {
+			return err
+		}
+	}
+	var err error
+	c.body = c.body[:0]
+	if err := c.appendLevels(v.Rep, v.Leaf.MaxRep); err != nil {
+		return err
+	}
+	if err := c.appendLevels(v.Def, v.Leaf.MaxDef); err != nil {
+		return err
+	}
+	encoding := format.Plain
+	if p.Dict && c.o.Dictionary != nil {
+		encoding = format.RLEDictionary
+		if c.levels, err = encodeIndexes(c.levels, v.Buf); err != nil {
+			return err
+		}
+		c.body = append(c.body, c.levels...)
+	} else if !p.Dict {
+		c.body = appendPlain(c.body, v)
+	}
+	h := format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{
+		NumValues: int32(entries), Encoding: encoding,
+		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+		Statistics: format.Statistics{NullCount: int64(entries - v.Values())},
+	})}
+	if err := c.emit(&h); err != nil {
+		return err
+	}
+	if encoding == format.Plain {
+		c.plain++
+	} else {
+		c.indexed++
+	}
+	c.chunk.Rows += int64(v.Rows())
+	c.chunk.meta.NumValues += int64(entries)
+	c.nulls += int64(entries - v.Values())
+	return nil
+}
+
+// checkPage refuses what would make a file that reads back as something else.
+func (c *ChunkWriter) checkPage(p *Page) error {
+	v, want := p.Vector, c.leaf.Leaf
+	if p.Dict {
+		want = indexLeaf(want)
+	}
+	switch {
+	case v.Leaf != want:
+		return fmt.Errorf("page of %v with levels up to %d and %d, expected %v with %d and %d",
+			v.Leaf, v.Leaf.MaxRep, v.Leaf.MaxDef, want, want.MaxRep, want.MaxDef)
+	case want.MaxDef > 0 && count(v.Def, want.MaxDef) != v.Values():
+		return fmt.Errorf("page of %d values with levels for %d", v.Values(), count(v.Def, want.MaxDef))
+	case want.MaxRep > 0 && (len(v.Rep) != len(v.Def) || v.Rep[0] != 0):
+		return errors.New("page that does not begin with a row")
+	case p.Dict && c.o.Dictionary == nil && v.Values() > 0:
+		return errors.New("page of indexes in a chunk without a dictionary")
+	case int64(v.Size())+4*int64(v.Values()) > maxPage:
+		return tooLarge("page of %d bytes", v.Size())
+	}
+	return nil
+}
+
+func (c *ChunkWriter) appendLevels(levels []byte, top uint8) error {
+	if top == 0 {
+		return nil
+	}
+	var err error
+	if c.levels, err = encodeLevels(c.levels, levels, top); err != nil {
+		return err
+	}
+	c.body = binary.LittleEndian.AppendUint32(c.body, uint32(len(c.levels)))
+	c.body = append(c.body, c.levels...)
+	return nil
+}
+
+// appendPlain adds a vector's values in PLAIN encoding.
+func appendPlain(dst []byte, v *column.Vector) []byte {
+	switch v.Leaf.Kind {
+	case column.Bool:
+		return packBits(dst, v.Buf[:v.Values()])
+	case column.Bytes:
+		dst = grow(dst, len(dst)+len(v.Buf)+4*v.Values())
+		for i := range v.Values() {
+			dst = plain.AppendByteArray(dst, v.Value(i))
+		}
+		return dst
+	default:
+		return append(dst, v.Buf[:v.Values()*v.Leaf.Width()]...)
+	}
+}
+
+func (c *ChunkWriter) writeDictionary() error {
+	d := c.o.Dictionary
+	want := c.leaf.Leaf
+	want.MaxDef, want.MaxRep = 0, 0
+	if d.Leaf != want {
+		return fmt.Errorf("dictionary of %v with levels up to %d and %d", d.Leaf, d.Leaf.MaxRep, d.Leaf.MaxDef)
+	}
+	if int64(d.Size())+4*int64(d.Values()) > maxPage {
+		return tooLarge("dictionary of %d bytes", d.Size())
+	}
+	c.body = appendPlain(c.body[:0], d)
+	return c.emit(&format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
+		NumValues: int32(d.Values()), Encoding: format.Plain,
+	})})
+}
+
+// emit compresses the body and writes it after its header.
+func (c *ChunkWriter) emit(h *format.PageHeader) error {
+	out, err := compress(c.o.Codec, c.packed, c.body)
+	if err != nil {
+		return err
+	}
+	if c.o.Codec != format.Uncompressed {
+		c.packed = out
+	}
+	if len(c.body) > math.MaxInt32 || len(out) > math.MaxInt32 {
+		return tooLarge("page of %d bytes", len(c.body))
+	}
+	h.UncompressedPageSize, h.CompressedPageSize = int32(len(c.body)), int32(len(out))
+	h.CRC = int32(crc32.ChecksumIEEE(out))
+	c.header.Reset()
+	if err := c.encoder.Encode(h); err != nil {
+		return err
+	}
+	if _, err := c.w.Write(c.header.Bytes()); err != nil {
+		return err
+	}
+	if _, err := c.w.Write(out); err != nil {
+		return err
+	}
+	c.chunk.Size += int64(c.header.Len() + len(out))
+	c.chunk.meta.TotalUncompressedSize += int64(c.header.Len() + len(c.body))
+	if h.Type == format.DictionaryPage {
+		c.chunk.meta.DataPageOffset = c.chunk.Size
+		c.chunk.dict = true
+	}
+	return nil
+}
+
+// WriteRows writes rows that have no page yet: as pages of PageRows rows or, if that comes first, PageBytes bytes or a row more. Each call ends a
+// page, so it should be called once for a run of rows, not for every row.
+func (c *ChunkWriter) WriteRows(p *Page) error {
+	v := p.Vector
+	x := column.NewIndex(v)
+	part := &Page{Vector: column.New(v.Leaf), Dict: p.Dict}
+	for from := 0; from < x.Rows(); {
+		to := from + 1
+		for to < x.Rows() && to-from < PageRows && valueBytes(v, x.Span(from, to)) < PageBytes {
+			to++
+		}
+		part.Vector.Reset()
+		part.Vector.Append(v, x.Span(from, to))
+		if err := c.WritePage(part); err != nil {
+			return err
+		}
+		from = to
+	}
+	return c.err
+}
+
+// valueBytes is the size of the values of a span in PLAIN encoding.
+func valueBytes(v *column.Vector, s column.Span) int {
+	n := s.V1 - s.V0
+	if v.Leaf.Kind != column.Bytes {
+		return n * v.Leaf.Width()
+	}
+	if n == 0 {
+		return 0
+	}
+	return 4*n + int(v.Off[s.V1]-v.Off[s.V0])
+}
+
+// Close ends the chunk. m says what is known about the values; nil, nothing.
+func (c *ChunkWriter) Close(m *MinMax) (*Chunk, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	meta := &c.chunk.meta
+	meta.Type = physical[c.leaf.Leaf.Kind]
+	meta.PathInSchema = c.leaf.Path
+	meta.Codec = c.o.Codec
+	meta.TotalCompressedSize = c.chunk.Size
+	meta.Statistics = m.statistics(c.nulls)
+	meta.Encoding = append(meta.Encoding, format.RLE)
+	if c.chunk.dict || c.plain > 0 {
+		meta.Encoding = append(meta.Encoding, format.Plain)
+	}
+	stats := func(t format.PageType, e format.Encoding, n int32) {
+		if n > 0 {
+			meta.EncodingStats = append(meta.EncodingStats, format.PageEncodingStats{PageType: t, Encoding: e, Count: n})
+		}
+	}
+	if c.chunk.dict {
+		stats(format.DictionaryPage, format.Plain, 1)
+	}
+	if c.indexed > 0 {
+		meta.Encoding = append(meta.Encoding, format.RLEDictionary)
+	}
+	stats(format.DataPage, format.RLEDictionary, c.indexed)
+	stats(format.DataPage, format.Plain, c.plain)
+	chunk := c.chunk
+	return &chunk, nil
+}
