@@ -1,0 +1,314 @@
+package logfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+func recordOf(fields string) string {
+	return `{"type":"record","name":"r","fields":[` + fields + `]}`
+}
+
+func mustTarget(t testing.TB, text string) *schema.Message {
+	t.Helper()
+	typ, err := schema.ParseAvro(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := schema.Target(typ, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// show writes a vector as its entries: rep:def and the value, if there is one.
+func show(v *column.Vector) string {
+	var parts []string
+	value := 0
+	for i := range v.Entries() {
+		s := ""
+		if v.Leaf.MaxRep > 0 {
+			s = fmt.Sprintf("%d:", v.Rep[i])
+		}
+		s += fmt.Sprint(v.Def[i])
+		if v.Def[i] == v.Leaf.MaxDef {
+			switch b := v.Value(value); v.Leaf.Kind {
+			case column.Int32:
+				s += fmt.Sprintf("=%d", int32(binary.LittleEndian.Uint32(b)))
+			case column.Int64:
+				s += fmt.Sprintf("=%d", int64(binary.LittleEndian.Uint64(b)))
+			case column.Double:
+				s += fmt.Sprintf("=%v", math.Float64frombits(binary.LittleEndian.Uint64(b)))
+			case column.Bytes:
+				s += fmt.Sprintf("=%s", b)
+			default:
+				s += fmt.Sprintf("=%x", b)
+			}
+			value++
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestColumns(t *testing.T) {
+	const (
+		optional = `["null",`
+		inner    = `{"type":"record","name":"s","fields":[{"name":"a","type":["null","int"]}]}`
+		wider    = `{"type":"record","name":"s","fields":[{"name":"a","type":["null","long"]},{"name":"b","type":["null","string"]},{"name":"l","type":["null",{"type":"array","items":"int"}]}]}`
+	)
+	for _, c := range []struct {
+		name, writer, target string
+		records              [][]byte
+		want                 []string // by leaf
+	}{
+		{
+			"null first, null second, no union, a union of one",
+			`{"name":"a","type":["null","int"]},{"name":"b","type":["int","null"]},{"name":"c","type":"int"},{"name":"d","type":["int"]}`,
+			`{"name":"a","type":"int"},{"name":"b","type":"int"},{"name":"c","type":"int"},{"name":"d","type":"int"}`,
+			[][]byte{{2, 2, 0, 4, 6, 0, 8}, {0, 2, 5, 0, 1}},
+			[]string{"1=1 0", "1=2 0", "1=3 1=-3", "1=4 1=-1"},
+		},
+		{
+			"columns that the records lack, and order",
+			`{"name":"x","type":"string"},{"name":"a","type":"int"},{"name":"y","type":"double"},{"name":"b","type":"int"}`,
+			`{"name":"b","type":"int"},{"name":"new","type":"string"},{"name":"a","type":"int"}`,
+			[][]byte{{2, 'x', 2, 0, 0, 0, 0, 0, 0, 0, 0, 4}},
+			[]string{"1=2", "0", "1=1"},
+		},
+		{
+			"promotions",
+			`{"name":"a","type":"int"},{"name":"b","type":"float"},{"name":"c","type":"int"},{"name":"d","type":"bytes"},{"name":"e","type":["null","int"]}`,
+			`{"name":"a","type":"long"},{"name":"b","type":"double"},{"name":"c","type":"string"},{"name":"d","type":"string"},{"name":"e","type":"double"}`,
+			[][]byte{{1, 0xcd, 0xcc, 0x8c, 0x3f, 20, 2, 'z', 0}},
+			[]string{"1=-1", "1=1.1", "1=10", "1=z", "0"},
+		},
+		{
+			"decimals", // of bytes, in the fixed form of Hudi's writer
+			`{"name":"a","type":{"type":"bytes","logicalType":"decimal","precision":4,"scale":2}}`,
+			`{"name":"a","type":{"type":"bytes","logicalType":"decimal","precision":6,"scale":3}}`,
+			[][]byte{{2, 0xFF}, {4, 1, 0}},
+			[]string{"1=fffff6 1=000a00"},
+		},
+		{
+			"enum and fixed",
+			`{"name":"a","type":{"type":"enum","name":"e","symbols":["X","LONG"]}},{"name":"b","type":{"type":"fixed","name":"f","size":2}}`,
+			`{"name":"a","type":"string"},{"name":"b","type":{"type":"fixed","name":"f","size":2}}`,
+			[][]byte{{2, 1, 2}, {0, 3, 4}},
+			[]string{"1=LONG 1=X", "1=0102 1=0304"},
+		},
+		{
+			"fields that a struct lacks",
+			`{"name":"s","type":` + optional + inner + `]}`,
+			`{"name":"s","type":` + optional + wider + `]}`,
+			[][]byte{{0}, {2, 0}, {2, 2, 6}},
+			[]string{"0 1 2=3", "0 1 1", "0:0 0:1 0:1"},
+		},
+		{
+			"fields that the struct of a list lacks",
+			`{"name":"l","type":{"type":"array","items":` + inner + `}}`,
+			`{"name":"l","type":{"type":"array","items":` + wider + `}}`,
+			[][]byte{{0}, {4, 2, 2, 0, 0}},
+			[]string{"0:1 0:4=1 1:3", "0:1 0:3 1:3", "0:1 0:3 1:3"},
+		},
+		{
+			"lists of lists", // [[1,2],[]], [], [[3]]
+			`{"name":"l","type":{"type":"array","items":{"type":"array","items":"int"}}}`,
+			`{"name":"l","type":{"type":"array","items":{"type":"array","items":"int"}}}`,
+			[][]byte{{4, 4, 2, 4, 0, 0, 0}, {0}, {2, 2, 6, 0, 0}},
+			[]string{"0:5=1 2:5=2 1:3 0:1 0:5=3"},
+		},
+		{
+			"lists in parts, with their sizes",
+			`{"name":"l","type":{"type":"array","items":"int"}},{"name":"m","type":{"type":"map","values":["null","int"]}}`,
+			`{"name":"l","type":{"type":"array","items":"int"}},{"name":"m","type":{"type":"map","values":"int"}}`,
+			[][]byte{{2, 2, 3, 4, 4, 6, 0, 1, 8, 2, 'k', 2, 8, 2, 2, 'n', 0, 0}},
+			[]string{"0:3=1 1:3=2 1:3=3", "0:2=k 1:2=n", "0:3=4 1:2"},
+		},
+		{
+			"unions of several types beside what is wanted",
+			`{"name":"u","type":["string","null","long"]},{"name":"a","type":"int"},{"name":"v","type":{"type":"array","items":["int","string"]}}`,
+			`{"name":"a","type":"int"}`,
+			[][]byte{{0, 2, 'x', 2, 0}, {2, 4, 0}, {4, 0xFF, 1, 6, 4, 0, 8, 2, 2, 'y', 0}},
+			[]string{"1=1 1=2 1=3"},
+		},
+		{"no records", `{"name":"a","type":"int"}`, `{"name":"a","type":"int"}`, nil, []string{""}},
+		{"no fields", ``, `{"name":"a","type":"int"}`, [][]byte{{}, {}}, []string{"0 0"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, _, err := openBytes(avroBlock(recordOf(c.writer), c.records))
+			if err != nil {
+				t.Fatal(err)
+			}
+			target := mustTarget(t, recordOf(c.target))
+			var leaves []int
+			for i := range target.Leaves {
+				leaves = append(leaves, i)
+			}
+			vectors, err := d.Columns(target, leaves)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for i, v := range vectors {
+				if v.Leaf != target.Leaves[i].Leaf {
+					t.Errorf("leaf %d is laid out as %v", i, v.Leaf)
+				}
+				got = append(got, show(v))
+			}
+			if !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestColumnsErrors(t *testing.T) {
+	const a = `{"name":"a","type":"int"}`
+	for _, c := range []struct {
+		name, writer, target string
+		record               []byte
+		is                   error
+		want                 string
+	}{
+		{"union of two types", `{"name":"a","type":["int","string"]}`, a, []byte{0, 2}, ErrUnsupported, "column a: a union of 2 types"},
+		{"struct to number", `{"name":"a","type":{"type":"record","name":"s","fields":[` + a + `]}}`, a, []byte{2}, schema.ErrInvalid, "cannot become"},
+		{"text to number", `{"name":"a","type":"string"}`, a, []byte{2, '1'}, schema.ErrInvalid, "column a"},
+		{"items without content", `{"name":"x","type":{"type":"array","items":{"type":"record","name":"s","fields":[]}}},` + a, a, []byte{0, 2}, ErrUnsupported, "items without content"},
+		{"a record too short", a, a, []byte{0x80}, ErrCorrupt, "log block at byte 0, record 0"},
+		{"a record too long", a, a, []byte{2, 2}, ErrCorrupt, "expected the end of the record"},
+		{"an int of 33 bits", a, a, []byte{0xFE, 0xFF, 0xFF, 0xFF, 0x1F}, ErrCorrupt, "of 32 bits"},
+		{"an endless number", `{"name":"x","type":"long"},` + a, a, bytes.Repeat([]byte{0xFF}, 12), ErrCorrupt, "column x"},
+		{"a number of 65 bits", `{"name":"a","type":"long"}`, `{"name":"a","type":"long"}`, append(bytes.Repeat([]byte{0xFF}, 9), 2), ErrCorrupt, "expected a number"},
+		{"a union's third branch", `{"name":"a","type":["null","int"]}`, a, []byte{4, 2}, ErrCorrupt, "the index of a union, found 0x04"},
+		{"a skipped union's third branch", `{"name":"x","type":["null","int"]},` + a, a, []byte{4, 2, 2}, ErrCorrupt, "column x"},
+		{"a third branch of two", `{"name":"x","type":["long","int"]},` + a, a, []byte{4, 2, 2}, ErrCorrupt, "a union of 2 types, found 2"},
+		{"text beyond the record", `{"name":"a","type":"string"}`, `{"name":"a","type":"string"}`, []byte{4, 'x'}, ErrCorrupt, "expected a length, found 2"},
+		{"text of negative length", `{"name":"a","type":"string"}`, `{"name":"a","type":"string"}`, []byte{1}, ErrCorrupt, "expected a length"},
+		{"skipped text of negative length", `{"name":"x","type":"string"},` + a, a, []byte{1, 2}, ErrCorrupt, "column x"},
+		{"skipped fixed", `{"name":"x","type":["null","double"]},` + a, a, []byte{2, 1, 2}, ErrCorrupt, "expected 8 bytes"},
+		{"a boolean of 2", `{"name":"a","type":"boolean"}`, `{"name":"a","type":"boolean"}`, []byte{2}, ErrCorrupt, "expected a boolean"},
+		{"no such symbol", `{"name":"a","type":{"type":"enum","name":"e","symbols":["X"]}}`, `{"name":"a","type":"string"}`, []byte{2}, ErrCorrupt, "one of 1 symbols"},
+		{"a huge list", `{"name":"l","type":{"type":"array","items":"int"}},` + a, a, []byte{0xFE, 0xFF, 0xFF, 0xFF, 0x0F, 2, 0, 2}, ErrCorrupt, "the count of a list"},
+		{"a list's wrong size", `{"name":"l","type":{"type":"array","items":"int"}},` + a, a, []byte{1, 4, 2, 0, 2}, ErrCorrupt, "the end of a list's part"},
+		{"the smallest count", `{"name":"l","type":{"type":"array","items":"int"}},` + a, a, append(bytes.Repeat([]byte{0xFF}, 9), 1, 0, 2), ErrCorrupt, "the count of a list"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, _, err := openBytes(avroBlock(recordOf(c.writer), [][]byte{c.record}))
+			if err == nil {
+				_, err = d.Columns(mustTarget(t, recordOf(c.target)), []int{0})
+			}
+			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %v with %q", err, c.is, c.want)
+			}
+		})
+	}
+}
+
+func TestOpenDataErrors(t *testing.T) {
+	content := func(words ...uint32) []byte {
+		var b []byte
+		for _, w := range words {
+			b = binary.BigEndian.AppendUint32(b, w)
+		}
+		return b
+	}
+	header := map[HeaderKey]string{SchemaText: recordOf(`{"name":"a","type":"int"}`)}
+	for _, c := range []struct {
+		name   string
+		typ    BlockType
+		header map[HeaderKey]string
+		bytes  []byte
+		is     error
+		want   string
+	}{
+		{"no content", AvroData, header, nil, ErrCorrupt, "the version and count"},
+		{"version 0", AvroData, header, content(0, 0), ErrCorrupt, "expected a version"},
+		{"version 4", AvroData, header, content(4, 0), ErrCorrupt, "expected a version"},
+		{"a huge count", AvroData, header, content(3, 1<<31-1), ErrCorrupt, "expected a number of Avro records"},
+		{"a count too large for its schema", AvroData, header, content(3, 1, 0), ErrCorrupt, "records of 1 bytes or more"},
+		{"bytes behind", AvroData, header, content(3, 0, 0), ErrCorrupt, "4 bytes are left"},
+		{"a record beyond the content", AvroData, header, append(content(3, 1, 2), 2), ErrCorrupt, "the length of a record"},
+		{"no schema", AvroData, nil, content(3, 0), schema.ErrInvalid, "log block at byte 0"},
+		{"the schema of a number", AvroData, map[HeaderKey]string{SchemaText: `"int"`}, content(3, 0), ErrCorrupt, "expected the schema of a record"},
+		{"HFile", HFileData, header, nil, ErrUnsupported, "records of a HFile data block"},
+		{"change data", CDCData, header, content(3, 0), ErrUnsupported, "records of a CDC data block"},
+		{"deletes", DeleteBlock, header, nil, ErrUnsupported, "records of a delete block"},
+		{"no Parquet", ParquetData, header, []byte("PAR1 and no more"), ErrCorrupt, "Parquet file from byte"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, _, err := openBytes(rawBlock(1, int32(c.typ), c.header, c.bytes))
+			if err == nil {
+				_, err = d.Columns(mustTarget(t, recordOf(`{"name":"a","type":"int"}`)), []int{0})
+			}
+			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %v with %q", err, c.is, c.want)
+			}
+		})
+	}
+}
+
+// TestHostileSchema names a type of many fields many times: the program that reads it would have no end.
+func TestHostileSchema(t *testing.T) {
+	typ := `"int"`
+	for i := range 40 {
+		typ = fmt.Sprintf(`{"type":"record","name":"r%d","fields":[{"name":"a","type":%s},{"name":"b","type":"r%d"}]}`, i, typ, i-1)
+		if i == 0 {
+			typ = `{"type":"record","name":"r0","fields":[{"name":"a","type":"int"}]}`
+		}
+	}
+	d, _, err := openBytes(avroBlock(typ, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Columns(mustTarget(t, recordOf(`{"name":"x","type":"int"}`)), []int{0}); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSchemaSharing holds the promise that the blocks of a file parse one schema once.
+func TestSchemaSharing(t *testing.T) {
+	block := avroBlock(recordOf(`{"name":"a","type":"int"}`), nil)
+	log, err := scanBytes(append(bytes.Clone(block), block...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := log.Blocks[0].recordType()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := log.Blocks[1].recordType(); err != nil || second != first {
+		t.Errorf("%p and %p, %v", first, second, err)
+	}
+}
+
+// TestAllocations holds the promise that records cost no memory of their own.
+func TestAllocations(t *testing.T) {
+	records := make([][]byte, 10_000)
+	for i := range records {
+		records[i] = []byte{2, 6, 'k', 'e', 'y', 2, 4}
+	}
+	text := recordOf(`{"name":"k","type":["null","string"]},{"name":"v","type":["null","long"]}`)
+	d, _, err := openBytes(avroBlock(text, records))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := mustTarget(t, text)
+	if n := testing.AllocsPerRun(3, func() {
+		if _, err := d.Columns(target, []int{0, 1}); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 100 {
+		t.Errorf("%v allocations for %d records", n, len(records))
+	}
+}
