@@ -33,7 +33,7 @@ deps:
 
 .PHONY: build
 build: ## build ./hudifs
-	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o hudifs ./cmd/hudifs
+	$(GO) build -trimpath -buildvcs=false -ldflags "-X main.version=$(VERSION)" -o hudifs ./cmd/hudifs
 
 .PHONY: test
 test: deps build vet format archtest ## set up, then run every test: units with -race, real mounts, real engines (PKG=, RUN=)

@@ -8,8 +8,9 @@ folder as a person would who gives no option. With a golden file the rows, colum
     {"do": "golden", "engine": "duckdb", "dir": "MNT/latest", "golden": "00.parquet", "ignore": [], "text": []}
     {"do": "same", "engine": "pyarrow", "dir": "MNT/latest", "other": {"engine": "duckdb-default", "dir": "MNT/latest"}, "types": true}
     {"do": "count", "engine": "duckdb", "dir": "MNT/latest"}
+    {"do": "query", "sql": "SELECT one row"}
 
-An answer is {"rows": 5, "problems": [...]} or {"failed": "why it could not be read"}. Rows are a multiset, columns go
+An answer is {"rows": 5, "problems": [...]}, {"values": ["1", "2"]} or {"failed": "why it could not be read"}. Rows are a multiset, columns go
 by name, and a number equals a number of the same value whatever the engine made of its type.
 """
 import base64
@@ -247,6 +248,8 @@ def read(name, folder, session):
 
 def answer(q, session):
     do = q["do"]
+    if do == "query":
+        return {"values": [str(v) for v in session.sql(q["sql"]).fetchone()]}
     try:
         got = read(q["engine"], q["dir"], session)
     except Uneven as e:

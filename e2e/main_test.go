@@ -77,7 +77,7 @@ func binary() (string, error) {
 		return filepath.Abs(p)
 	}
 	p := filepath.Join(env.scratch, "hudifs")
-	out, err := exec.Command("go", "build", "-o", p, filepath.Join(env.root, "cmd", "hudifs")).CombinedOutput()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", p, filepath.Join(env.root, "cmd", "hudifs")).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building hudifs: %w\n%s", err, out)
 	}

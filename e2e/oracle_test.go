@@ -27,6 +27,7 @@ type question struct {
 	Ignore []string  `json:"ignore,omitempty"`
 	Text   []string  `json:"text,omitempty"`
 	Types  bool      `json:"types,omitempty"`
+	SQL    string    `json:"sql,omitempty"`
 	Other  *question `json:"other,omitempty"`
 }
 
@@ -37,6 +38,7 @@ type answer struct {
 	Failed   string   `json:"failed"`
 	Broken   string   `json:"broken"` // the comparison itself went wrong
 	Rows     int      `json:"rows"`
+	Values   []string `json:"values"`
 }
 
 // ask puts a question to an oracle that is free.

@@ -1,0 +1,72 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestLargeTable queries half a million rows of 22 columns, 15 % of them
+// changed in logs, and holds sums against Hudi's. The daemon must keep to the
+// memory it was given.
+func TestLargeTable(t *testing.T) {
+	needFUSE(t)
+	needEngines(t)
+	archive := filepath.Join(env.root, "..", "shared", "bench", "mor_500k.zip")
+	if _, err := os.Stat(archive); err != nil {
+		t.Skipf("the large table is not beside the repository: %v", err)
+	}
+	table := filepath.Join(tempDir(t), "large")
+	unpack(t, archive, table)
+	m := mount(t, table, "--memory", "256MiB")
+	const columns = `count(*), sum(seq), sum(ts), sum(i_small), sum(i_big), sum("dec"), count(s_low), count(DISTINCT s_high), sum(b::int), max(day)`
+	for view, want := range map[string]string{
+		"latest":                                "495077 123766260472 638651 247345686 247807681849851 24725795855.99 445646 495077 248024 2025-06-22",
+		"read_optimized":                        "500000 124999750000 500000 249695582 250139121485824 24978704766.51 449875 500000 250608 2025-06-22",
+		"incremental/20261130013710447..latest": "24863 6222642699 99452 12508963 12414541183981 1240468821.14 22434 24863 12511 2025-06-22",
+	} {
+		a := ask(t, question{Do: "query", SQL: fmt.Sprintf("SELECT %s FROM '%s/**/*.parquet'", columns, m.path(view))})
+		if got := strings.Join(a.Values, " "); got != want {
+			t.Errorf("%s: DuckDB says %s, Hudi says %s", view, got, want)
+		}
+	}
+	if peak := peakMemory(t, m); peak > 512<<20 {
+		t.Errorf("with --memory 256MiB the daemon took %d MiB", peak>>20)
+	} else {
+		t.Logf("the daemon took %d MiB at most", peak>>20)
+	}
+}
+
+// peakMemory returns the largest resident size that the daemon of a mount has
+// had.
+func peakMemory(t *testing.T, m mounted) int64 {
+	t.Helper()
+	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range processes {
+		args, err := os.ReadFile(p)
+		if err != nil || !strings.Contains(string(args), "\x00"+m.dir) {
+			continue // gone, or another's
+		}
+		status, err := os.ReadFile(filepath.Join(filepath.Dir(p), "status"))
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(status)) {
+			if f := strings.Fields(line); len(f) == 3 && f[0] == "VmHWM:" {
+				n, err := strconv.ParseInt(f[1], 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n << 10
+			}
+		}
+	}
+	t.Fatal("no daemon of this mount is running")
+	return 0
+}
