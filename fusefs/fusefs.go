@@ -100,13 +100,13 @@ func (o *Options) withDefaults() Options {
 
 // mount is what the nodes of one mount share.
 type mount struct {
-	name             string
-	uid, gid         uint32
-	fileBits, dirBit uint32
-	lifetime         time.Duration
-	log              *slog.Logger
-	server           *fuse.Server
-	noPassthrough    atomic.Bool
+	name              string
+	uid, gid          uint32
+	fileBits, dirBits uint32
+	lifetime          time.Duration
+	log               *slog.Logger
+	server            *fuse.Server
+	noPassthrough     atomic.Bool
 }
 
 // Server is a mounted tree.
@@ -135,7 +135,7 @@ func Mount(root views.Dir, mountpoint string, o *Options) (*Server, error) {
 	}
 	m := &mount{
 		name: opts.FsName, uid: *opts.UID, gid: *opts.GID, lifetime: opts.EntryTimeout, log: opts.Logger,
-		fileBits: opts.FileMode & 0o7777, dirBit: opts.DirMode & 0o7777,
+		fileBits: opts.FileMode & 0o7777, dirBits: opts.DirMode & 0o7777,
 	}
 	m.noPassthrough.Store(opts.NoPassthrough)
 	top := &node{m: m}

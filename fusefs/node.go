@@ -119,7 +119,7 @@ func (m *mount) fill(out *fuse.Attr, a views.Attr) {
 	out.Size = uint64(a.Size)
 	out.Blocks = uint64(a.Disk+511) / 512
 	if a.Dir {
-		out.Mode = m.dirBit
+		out.Mode = m.dirBits
 	}
 	out.Blksize = 4096
 	out.Owner = fuse.Owner{Uid: m.uid, Gid: m.gid}
