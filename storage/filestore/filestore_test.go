@@ -256,11 +256,11 @@ func TestDenied(t *testing.T) {
 
 func TestListIsCancelled(t *testing.T) {
 	dir := t.TempDir()
-	for i := range 3000 {
+	for i := range 2100 {
 		write(t, fmt.Sprintf("%s/%d", dir, i), "")
 	}
 	s := open(t, dir)
-	ctx := &endsAfter{Context: t.Context(), looks: 3}
+	ctx := &endsAfter{Context: t.Context(), looks: 2}
 	if _, err := s.List(ctx, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("List: %v", err)
 	}
