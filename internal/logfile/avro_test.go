@@ -312,3 +312,99 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%v allocations for %d records", n, len(records))
 	}
 }
+
+// TestTwoLevelNested reads lists and maps that are the items of two-level lists, which only their types tell from structs.
+func TestTwoLevelNested(t *testing.T) {
+	text := recordOf(`{"name":"l","type":{"type":"array","items":{"type":"array","items":"int"}}},{"name":"m","type":{"type":"array","items":{"type":"map","values":"int"}}}`)
+	typ, err := schema.ParseAvro(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	like, err := schema.FromElements(twoLevel(mustTarget(t, text).Elements()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := schema.Target(typ, like)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _, err := openBytes(avroBlock(text, [][]byte{{4, 4, 2, 4, 0, 0, 0, 2, 2, 2, 'k', 8, 0, 0}, {0, 2, 0, 0}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	vectors, err := d.Columns(target, []int{0, 1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"0:3=1 2:3=2 1:2 0:1", "0:3=k 0:2", "0:4=4 0:2"} {
+		if got := show(vectors[i]); got != want {
+			t.Errorf("%v: got %q, want %q", target.Leaves[i].Path, got, want)
+		}
+	}
+}
+
+// TestRequired refuses nulls for columns that must not have any.
+func TestRequired(t *testing.T) {
+	elements := mustTarget(t, recordOf(`{"name":"a","type":"int"},{"name":"s","type":{"type":"record","name":"s","fields":[{"name":"b","type":"int"},{"name":"c","type":"int"}]}}`)).Elements()
+	for i := range elements[1:4] {
+		elements[1+i].RepetitionType = elements[0].RepetitionType
+		elements[1+i].RepetitionType.Valid, elements[1+i].RepetitionType.V = true, 0
+	}
+	target, err := schema.FromElements(elements) // required: a, s, s.b
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		writer string
+		record []byte
+		leaf   int
+		want   string
+	}{
+		{`{"name":"a","type":["null","int"]}`, []byte{2, 4}, 0, ""},
+		{`{"name":"a","type":["null","int"]}`, []byte{0}, 0, "column a"},
+		{`{"name":"x","type":"int"}`, []byte{0}, 0, "is missing"},
+		{`{"name":"x","type":"int"}`, []byte{0}, 1, "is missing"},
+		{`{"name":"x","type":"int"}`, []byte{0}, 2, ""}, // s is there, without s.c
+		{`{"name":"s","type":["null",{"type":"record","name":"s","fields":[{"name":"b","type":"int"}]}]}`, []byte{0}, 1, "column s"},
+		{`{"name":"s","type":["null",{"type":"record","name":"s","fields":[{"name":"b","type":"int"}]}]}`, []byte{2, 8}, 2, ""},
+	} {
+		d, _, err := openBytes(avroBlock(recordOf(c.writer), [][]byte{c.record}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := d.Columns(target, []int{c.leaf})
+		switch {
+		case c.want != "" && (!errors.Is(err, schema.ErrInvalid) || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s, leaf %d: %v", c.writer, c.leaf, err)
+		case c.want == "" && (err != nil || v[0].Rows() != 1):
+			t.Errorf("%s, leaf %d: %v, %v", c.writer, c.leaf, v, err)
+		}
+	}
+}
+
+// TestMeasureCasts bounds values that grow when they are cast.
+func TestMeasureCasts(t *testing.T) {
+	writer := recordOf(`{"name":"a","type":"int"},{"name":"b","type":"double"},{"name":"c","type":{"type":"bytes","logicalType":"decimal","precision":30,"scale":30}},
+		{"name":"d","type":{"type":"fixed","name":"f","size":4,"logicalType":"decimal","precision":9,"scale":9}},{"name":"e","type":{"type":"enum","name":"e","symbols":["A","A LONG ONE"]}},
+		{"name":"g","type":"int"},{"name":"h","type":"string"},{"name":"i","type":{"type":"int","logicalType":"date"}}`)
+	target := mustTarget(t, recordOf(`{"name":"a","type":"string"},{"name":"b","type":"string"},{"name":"c","type":"string"},{"name":"d","type":"string"},{"name":"e","type":"string"},
+		{"name":"g","type":"double"},{"name":"h","type":"string"},{"name":"i","type":"string"}`))
+	record := []byte{0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xEF, 0xFF, 2, 0xFF, 0x80, 0, 0, 0, 2, 2, 2, 'x', 0xFF, 0xFF, 0xFF, 0xFF, 0x0F}
+	file := avroBlock(writer, [][]byte{record, record})
+	d, b, err := openBytes(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []int
+	for i := range target.Leaves {
+		all = append(all, i)
+	}
+	vectors, err := d.Columns(target, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range vectors {
+		t.Log(show(v))
+	}
+	checkExtent(t, "casts", file, b, target, vectors)
+}

@@ -17,15 +17,22 @@
 //
 //	map    4 count, then for each entry: 4 key, 4 length, the value's text
 //
-// A rollback block, whole:
+// A rollback block as Hudi wrote it; testdata/blocks.txt explains a delete block too:
 //
-//	00  23 48 55 44 49 23         magic
-//	06  00 00 00 00 00 00 00 4c   76 bytes follow: the block ends at 0x0e + 0x4c = 0x5a
-//	0e  00 00 00 01               format version 1
-//	12  00 00 00 00               block type 0, a command
-//	16  00 00 00 03               header of three entries
-//	1a    00 00 00 00 00 00 00 03 "003"    key 0, the instant of the rollback
-//	25    00 00 00 01 00 00 00 11 "20261130002208095"    key 1, the instant that is rolled back
-//	3e    00 00 00 03 00 00 00 01 "0"      key 3, the command: 0, roll back
-//	47  (here the sizes are made up to be short; testdata/blocks.txt has real blocks, byte for byte)
+//	00  23 48 55 44 49 23                                magic
+//	06  00 00 00 00 00 00 00 5b                          91 bytes follow: the block ends at 0x0e + 0x5b = 0x69
+//	0e  00 00 00 01                                      format version 1
+//	12  00 00 00 00                                      block type 0: a command
+//	16  00 00 00 03                                      header: three entries
+//	1a  00 00 00 00 00 00 00 11                          key 0, the instant that wrote the block; 17 bytes
+//	22  32 30 32 35 30 31 32 36 30 34 30 39 33 36 35 37  20250126040936578
+//	32  38
+//	33  00 00 00 03 00 00 00 01                          key 3, the command; 1 byte
+//	3b  30                                               0: roll back
+//	3c  00 00 00 01 00 00 00 11                          key 1, the instant that is rolled back; 17 bytes
+//	44  32 30 32 35 30 31 32 36 30 34 30 38 32 36 38 37  20250126040826878
+//	54  38
+//	55  00 00 00 00 00 00 00 00                          no content
+//	5d  00 00 00 00                                      footer: no entries
+//	61  00 00 00 00 00 00 00 61                          total length: 0x5b and the 6 bytes of the magic
 package logfile

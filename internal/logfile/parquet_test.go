@@ -2,8 +2,11 @@ package logfile
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/schema"
@@ -108,4 +111,64 @@ func checkKeys(t *testing.T, name string, target *schema.Message, vectors []*col
 		}
 	}
 	return v.Values()
+}
+
+// TestParquetForms reads a block whose columns are coded in ways that Hudi's writers don't choose today.
+func TestParquetForms(t *testing.T) {
+	type row struct {
+		Delta string   `parquet:"delta,delta"`
+		Dict  string   `parquet:"dict,dict"`
+		Plain string   `parquet:"plain,plain"`
+		N     int32    `parquet:"n"`
+		L     []string `parquet:"l,list"`
+	}
+	var buf bytes.Buffer
+	w := parquet.NewGenericWriter[row](&buf, parquet.MaxRowsPerRowGroup(40))
+	for i := range 100 {
+		text := strings.Repeat("the same ", 50) + strings.Repeat("x", i%7)
+		if _, err := w.Write([]row{{text, text, text, int32(i), []string{text, ""}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := rawBlock(1, int32(ParquetData), map[HeaderKey]string{InstantTime: "1"}, buf.Bytes())
+	d, b, err := openBytes(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := mustTarget(t, recordOf(`{"name":"new","type":"string"},{"name":"n","type":"string"},{"name":"delta","type":"string"},{"name":"dict","type":"string"},
+		{"name":"plain","type":"string"},{"name":"l","type":{"type":"array","items":"string"}}`))
+	vectors, err := d.Columns(target, []int{0, 1, 2, 3, 4, 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"", "99", strings.Repeat("the same ", 50) + "x", strings.Repeat("the same ", 50) + "x", strings.Repeat("the same ", 50) + "x", ""} {
+		v := vectors[i]
+		if v.Rows() != 100 {
+			t.Errorf("%v: %d rows", target.Leaves[i].Path, v.Rows())
+		}
+		if v.Values() > 0 && string(v.Value(v.Values()-1)) != want {
+			t.Errorf("%v: got %q, want %q", target.Leaves[i].Path, v.Value(v.Values()-1), want)
+		}
+	}
+	if !d.Has("dict") || d.Has("new") {
+		t.Error("Has is wrong")
+	}
+	checkExtent(t, "forms", file, b, target, vectors)
+	if _, err := d.Columns(mustTarget(t, recordOf(`{"name":"plain","type":"int"}`)), []int{0}); !errors.Is(err, schema.ErrInvalid) {
+		t.Errorf("text to a number: %v", err)
+	}
+	for n := range 40 { // damage within pages is an error, not a panic or a wrong row count
+		broken := bytes.Clone(file)
+		broken[int(b.ContentOffset)+n*buf.Len()/40] ^= 0xFF
+		d, _, err := openBytes(broken)
+		if err != nil {
+			continue
+		}
+		if v, err := d.Columns(target, []int{2, 3, 4}); err == nil && v[0].Rows() != d.Rows() {
+			t.Errorf("%d rows of %d", v[0].Rows(), d.Rows())
+		}
+	}
 }
