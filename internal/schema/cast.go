@@ -187,7 +187,7 @@ func castToBytes(from, to Scalar) (Cast, error) {
 func textOf(s Scalar) func(b []byte) string {
 	switch {
 	case s.Logical == Decimal:
-		return func(b []byte) string { return decimalText(unscaled(s, b), s.Scale) }
+		return func(b []byte) string { return decimalText(s.Unscaled(b), s.Scale) }
 	case s.Logical == Date:
 		return func(b []byte) string { return time.Unix(intValue(b)*86400, 0).UTC().Format(time.DateOnly) }
 	case s.Logical != None:
@@ -266,10 +266,10 @@ func castToDecimal(from, to Scalar) (Cast, error) {
 	var value func(b []byte) (*big.Int, int, error)
 	switch {
 	case from.Logical == Decimal:
-		value = func(b []byte) (*big.Int, int, error) { return unscaled(from, b), from.Scale, nil }
+		value = func(b []byte) (*big.Int, int, error) { return from.Unscaled(b), from.Scale, nil }
 	case from.Kind == column.Bytes && !from.Text && from.Logical == None || from.Kind == column.Fixed:
 		// A writer that dropped the annotation: the bytes are the unscaled value.
-		value = func(b []byte) (*big.Int, int, error) { return bigEndian(b), to.Scale, nil }
+		value = func(b []byte) (*big.Int, int, error) { return BigEndian(b), to.Scale, nil }
 	default:
 		text := textOf(from)
 		if from.Text {
@@ -294,15 +294,16 @@ func castToDecimal(from, to Scalar) (Cast, error) {
 	}, nil
 }
 
-// unscaled reads the integer of a decimal from any of its physical forms.
-func unscaled(s Scalar, b []byte) *big.Int {
+// Unscaled reads the integer of a decimal from any of its physical forms.
+func (s Scalar) Unscaled(b []byte) *big.Int {
 	if s.Kind == column.Int32 || s.Kind == column.Int64 {
 		return big.NewInt(intValue(b))
 	}
-	return bigEndian(b)
+	return BigEndian(b)
 }
 
-func bigEndian(b []byte) *big.Int {
+// BigEndian reads an integer in two's complement.
+func BigEndian(b []byte) *big.Int {
 	v := new(big.Int).SetBytes(b)
 	if len(b) > 0 && b[0]&0x80 != 0 {
 		v.Sub(v, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))

@@ -303,3 +303,70 @@ func (n *Node) admits(f *Node) bool {
 	}
 	return true
 }
+
+// Type is the Avro type that a file of this schema holds, for tables that state none.
+func (m *Message) Type() (*Type, error) {
+	t := &Type{Kind: Record, Name: "table"}
+	for _, n := range m.Fields {
+		ft, err := n.avro()
+		if err != nil {
+			return nil, err
+		}
+		t.Fields = append(t.Fields, Field{Name: n.Name, Type: ft})
+	}
+	return t, nil
+}
+
+func (n *Node) avro() (*Type, error) {
+	t := &Type{Nullable: true, Logical: n.Scalar.Logical, Precision: n.Scalar.Precision, Scale: n.Scalar.Scale}
+	switch n.Shape {
+	case StructShape:
+		t.Kind = Record
+		for _, c := range n.Children {
+			ct, err := c.avro()
+			if err != nil {
+				return nil, err
+			}
+			t.Fields = append(t.Fields, Field{Name: c.Name, Type: ct})
+		}
+		return t, nil
+	case ListShape, MapShape:
+		repeated, item := n.Item()
+		t.Kind = Array
+		if repeated == item {
+			item = asItem(repeated)
+		}
+		if n.Shape == MapShape {
+			t.Kind, item = Map, item.Children[1]
+		}
+		var err error
+		t.Elem, err = item.avro()
+		return t, err
+	case LeafShape:
+	}
+	switch n.Scalar.Kind {
+	case column.Bool:
+		t.Kind = Boolean
+	case column.Int32:
+		t.Kind = Int
+	case column.Int64:
+		t.Kind = Long
+	case column.Int96:
+		t.Kind, t.Logical = Long, TimestampMicros
+	case column.Float:
+		t.Kind = Float
+	case column.Double:
+		t.Kind = Double
+	case column.Bytes:
+		t.Kind = Bytes
+		if n.Scalar.Text {
+			t.Kind = String
+		}
+	case column.Fixed:
+		t.Kind, t.Size = Fixed, n.Scalar.Size
+	}
+	if t.Logical == Decimal && t.Kind != Fixed {
+		t.Kind = Bytes
+	}
+	return t, nil
+}

@@ -43,19 +43,30 @@ func (l LeafMap) Nulls() bool { return l.Source < 0 || l.bare }
 
 // Apply adds the rows of a source vector to one of the target's leaf.
 func (l LeafMap) Apply(dst, src *column.Vector) error {
-	if err := l.applyLevels(dst, src); err != nil {
+	if err := l.applyLevels(dst, src); err != nil || l.bare {
 		return err
 	}
-	if l.bare {
-		return nil
-	}
-	if l.cast != nil {
-		if err := l.cast(dst, src); err != nil {
-			return fmt.Errorf("column %s: %w", strings.Join(l.target.Path, "."), err)
-		}
-		return nil
+	return l.ApplyValues(dst, src)
+}
+
+// ApplyIndexes adds the rows of a source vector whose values number those of a dictionary, to a vector of the same kind.
+func (l LeafMap) ApplyIndexes(dst, src *column.Vector) error {
+	if err := l.applyLevels(dst, src); err != nil || l.bare {
+		return err
 	}
 	dst.AppendValues(src)
+	return nil
+}
+
+// ApplyValues adds values alone, such as those of a dictionary.
+func (l LeafMap) ApplyValues(dst, src *column.Vector) error {
+	if l.cast == nil {
+		dst.AppendValues(src)
+		return nil
+	}
+	if err := l.cast(dst, src); err != nil {
+		return fmt.Errorf("column %s: %w", strings.Join(l.target.Path, "."), err)
+	}
 	return nil
 }
 

@@ -126,3 +126,15 @@ func WithMeta(t *Type) *Type {
 	}
 	return &out
 }
+
+// WithoutMeta leaves the meta fields out.
+func WithoutMeta(t *Type) *Type {
+	out := *t
+	out.Fields = nil
+	for _, f := range t.Fields {
+		if !IsMeta(f.Name) {
+			out.Fields = append(out.Fields, f)
+		}
+	}
+	return &out
+}

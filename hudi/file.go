@@ -1,0 +1,336 @@
+package hudi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hudifs/hudifs/internal/fsview"
+	"github.com/hudifs/hudifs/internal/logfile"
+	"github.com/hudifs/hudifs/internal/pqfile"
+	"github.com/hudifs/hudifs/internal/render"
+	"github.com/hudifs/hudifs/internal/schema"
+	"github.com/hudifs/hudifs/internal/timeline"
+	"github.com/hudifs/hudifs/storage"
+)
+
+// File is one file of a view: what a file slice holds, as Parquet. It may be used from many goroutines.
+type File struct {
+	v         *View
+	partition string
+	fileID    string
+	base      *fsview.BaseFile
+	logs      []fsview.LogFile
+	instants  []string // of the log blocks that count, sorted
+	broken    error    // why the log files can't be read
+	target    *schema.Message
+	asIs      bool
+	id        [32]byte
+	name      string
+
+	mu       sync.Mutex
+	promised int64 // guarded by mu; 0 until it was found
+}
+
+// takeLogs finds out which log files have something to say in the view. From table version 8 on their names tell; before, one
+// file holds blocks of several instants, whose headers do.
+func (f *File) takeLogs(ctx context.Context, logs []fsview.LogFile) {
+	s := f.v.scope
+	if f.v.st.config.Version >= 8 && f.v.st.config.Properties["hoodie.table.initial.version"] >= "8" {
+		for _, l := range logs {
+			if s.wants(l.Instant) {
+				f.logs = append(f.logs, l)
+				f.instants = append(f.instants, l.Instant)
+			}
+		}
+	} else if len(logs) > 0 {
+		f.logs = logs
+		scanned, err := f.scan(ctx)
+		if err != nil {
+			f.broken = err
+			return
+		}
+		for _, r := range render.Select(scanned, f.accepts) {
+			f.instants = append(f.instants, r.Block.Instant())
+		}
+		if len(f.instants) == 0 && !damaged(scanned) {
+			f.logs = nil
+		}
+	}
+	slices.Sort(f.instants)
+	f.instants = slices.Compact(f.instants)
+}
+
+func damaged(logs []*logfile.Log) bool {
+	return slices.ContainsFunc(logs, func(l *logfile.Log) bool { return len(l.Damage) > 0 })
+}
+
+// accepts tells whether blocks of an instant count in the view.
+func (f *File) accepts(instant string) bool {
+	return f.v.scope.wants(instant) && f.v.st.tl.IsCommitted(instant)
+}
+
+// scan reads the block headers of the file's logs.
+func (f *File) scan(ctx context.Context) ([]*logfile.Log, error) {
+	var out []*logfile.Log
+	for _, l := range f.logs {
+		p := path.Join(f.partition, l.File)
+		key := fmt.Sprintf("log %s %d", p, l.Size)
+		if m, ok := f.v.t.opts.Memo.Get(key); ok {
+			out = append(out, m.(*logfile.Log))
+			continue
+		}
+		log, err := f.scanOne(ctx, p, l.Size)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p, err)
+		}
+		cost := int64(512)
+		for _, b := range log.Blocks {
+			cost += 256 + int64(len(b.Schema()))
+		}
+		f.v.t.opts.Memo.Put(key, log, cost)
+		out = append(out, log)
+	}
+	return out, nil
+}
+
+func (f *File) scanOne(ctx context.Context, p string, size int64) (*logfile.Log, error) {
+	o, err := f.v.t.store.Open(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	return logfile.Scan(storage.ReaderAt(ctx, o), size)
+}
+
+// footer reads the base file's footer, for what it says: its pages can't be read through it.
+func (f *File) footer(ctx context.Context) (*pqfile.File, error) {
+	p := path.Join(f.partition, f.base.Name)
+	key := fmt.Sprintf("footer %s %d", p, f.base.Size)
+	if m, ok := f.v.t.opts.Memo.Get(key); ok {
+		return m.(*pqfile.File), nil
+	}
+	o, err := f.v.t.store.Open(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	m, err := pqfile.Open(storage.ReaderAt(ctx, o), f.base.Size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	f.v.t.opts.Memo.Put(key, m, int64(1024+len(m.Schema.Leaves)*(512+512*m.Groups())))
+	return m, nil
+}
+
+// blockSchema is the Avro schema of the newest data block, "" where there is none.
+func (f *File) blockSchema(ctx context.Context) string {
+	logs, err := f.scan(ctx)
+	if err != nil {
+		return ""
+	}
+	refs := render.Select(logs, f.accepts)
+	for _, r := range slices.Backward(refs) {
+		if r.Block.Type != logfile.DeleteBlock && r.Block.Schema() != "" {
+			return r.Block.Schema()
+		}
+	}
+	return ""
+}
+
+// emptyFile is the only file of a view without rows.
+func (v *View) emptyFile(target *schema.Message) *File {
+	f := &File{v: v, target: target, name: "empty.parquet"}
+	h := sha256.New()
+	fmt.Fprintf(h, "%d empty\n", render.Version)
+	f.hashTarget(h)
+	h.Sum(f.id[:0])
+	return f
+}
+
+// identify finds the file's ID, from everything that decides its bytes and nothing else, and its name.
+func (f *File) identify() error {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d\npartition %q\n", render.Version, f.partition)
+	if f.base != nil {
+		fmt.Fprintf(h, "base %q %d\n", f.base.Name, f.base.Size)
+	}
+	if f.asIs {
+		fmt.Fprintln(h, "as it is")
+		h.Sum(f.id[:0])
+		f.name = f.base.Name
+		return nil
+	}
+	for _, l := range f.logs {
+		fmt.Fprintf(h, "log %q %d\n", l.File, l.Size)
+	}
+	st := f.v.st
+	fmt.Fprintf(h, "instants %q\nonly %v %q\nrules %+v %q\n", f.instants, f.v.scope.only != nil, f.v.scope.only, st.rules, st.config.OrderingFields)
+	if st.config.DropPartitionColumns {
+		fmt.Fprintf(h, "partition columns %d\n", f.shownAs())
+	}
+	fmt.Fprintf(h, "deletes %+v\nskip damage %v\n", f.deletes(), f.v.t.opts.SkipDamage)
+	f.hashTarget(h)
+	h.Sum(f.id[:0])
+	f.name = fmt.Sprintf("%s_%s_%s.parquet", f.fileID, hex.EncodeToString(f.id[:6]), f.Instant())
+	return nil
+}
+
+func (f *File) hashTarget(h hash.Hash) {
+	for _, n := range f.target.Leaves {
+		fmt.Fprintf(h, "%q %v %d %d\n", n.Path, n.Scalar, n.MaxDef, n.MaxRep)
+	}
+}
+
+// Name is the file's name within its partition. Two files of one name in one partition have the same bytes.
+func (f *File) Name() string { return f.name }
+
+// Partition is the file's partition path in the table.
+func (f *File) Partition() string { return f.partition }
+
+// ID names the file's bytes: equal IDs, equal bytes, on every host.
+func (f *File) ID() [32]byte { return f.id }
+
+// Instant is the newest instant that contributes to the file.
+func (f *File) Instant() string {
+	newest := ""
+	if f.base != nil {
+		newest = f.base.Instant
+	}
+	if n := len(f.instants); n > 0 {
+		newest = max(newest, f.instants[n-1])
+	}
+	if newest == "" && len(f.logs) > 0 {
+		newest = f.logs[len(f.logs)-1].Instant
+	}
+	return newest
+}
+
+// ModTime is the time of the newest instant that contributes to the file, or of the whole view where none does.
+func (f *File) ModTime() time.Time {
+	i := f.Instant()
+	if i == "" {
+		return f.v.ModTime()
+	}
+	return f.v.timeOf(i)
+}
+
+// ModTime is the time of the newest instant of the view.
+func (v *View) ModTime() time.Time { return v.timeOf(v.scope.newest) }
+
+func (v *View) timeOf(instant string) time.Time {
+	t, ok := timeline.TimeOf(instant, v.st.config.Location(v.t.opts.Zone))
+	if !ok {
+		return time.Unix(0, 0)
+	}
+	return t
+}
+
+// Details are what a file is made of.
+type Details struct {
+	FileGroup string
+	Base      string // name of the base file, "" without one
+	Logs      []string
+	Instant   string
+	// AsIs says that the file's bytes are those of the base file.
+	AsIs bool
+}
+
+// Details tells what the file is made of.
+func (f *File) Details() Details {
+	d := Details{FileGroup: f.fileID, Instant: f.Instant(), AsIs: f.asIs}
+	if f.base != nil {
+		d.Base = f.base.Name
+	}
+	for _, l := range f.logs {
+		d.Logs = append(d.Logs, l.File)
+	}
+	return d
+}
+
+// Base is the path in the store of the base file whose bytes the file has, ok false where it must be rendered.
+func (f *File) Base(ctx context.Context) (p string, ok bool, err error) {
+	if !f.asIs {
+		return "", false, nil
+	}
+	m, err := f.footer(ctx)
+	if err != nil {
+		return "", false, class(err)
+	}
+	// The name was given in the belief that all base files of one instant are alike; the bytes need no belief.
+	if !f.target.Admits(m.Schema) {
+		return "", false, nil
+	}
+	return path.Join(f.partition, f.base.Name), true, nil
+}
+
+// Size is the exact number of bytes of the file. It is known before anything is merged: a rendered file has a hole where it
+// turns out smaller than it might have been. bounded is false where that could not be told from what is cheap to read, so
+// that the file was rendered to find out.
+func (f *File) Size(ctx context.Context) (size int64, bounded bool, err error) {
+	_, ok, err := f.Base(ctx)
+	if err != nil {
+		return 0, true, err
+	}
+	if ok {
+		return f.base.Size, true, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.promised != 0 {
+		return f.promised, true, nil
+	}
+	in, done, err := f.input(ctx)
+	if err != nil {
+		return 0, true, class(err)
+	}
+	defer done()
+	size, bounded, err = in.Bound()
+	if err == nil && !bounded {
+		size, err = in.Measure(ctx)
+	}
+	if err != nil {
+		return 0, true, f.explain(err)
+	}
+	f.promised = size
+	return size, bounded, nil
+}
+
+// Writer takes a rendered file.
+type Writer interface {
+	io.WriterAt
+}
+
+// Render writes the file's bytes, Size of them; what lies between the parts that are written is zero. On error what was
+// written is of no use.
+func (f *File) Render(ctx context.Context, w Writer) error {
+	size, _, err := f.Size(ctx)
+	if err != nil {
+		return err
+	}
+	in, done, err := f.input(ctx)
+	if err != nil {
+		return class(err)
+	}
+	defer done()
+	if err := in.Render(ctx, w, size); err != nil {
+		return f.explain(err)
+	}
+	return nil
+}
+
+// explain says of a file that is gone that the cleaner was faster.
+func (f *File) explain(err error) error {
+	if errors.Is(err, storage.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrCleaned, err)
+	}
+	return class(err)
+}

@@ -1,0 +1,218 @@
+// Package hudi reads Apache Hudi tables: their snapshots, the table as of an instant, the records of a range of the
+// timeline, and what is there without merging. Each view is a set of plain Parquet files, rendered when they are asked for.
+//
+//	t, err := hudi.Open(ctx, store, nil)
+//	v, err := t.View(ctx, hudi.Latest())
+//	for _, p := range partitions { files, err := v.Files(ctx, p) … }
+//
+// A View is frozen: nothing that a writer does later changes what it lists. A file's ID names its bytes: equal IDs, equal bytes,
+// on every host.
+package hudi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/hudifs/hudifs/internal/fsview"
+	"github.com/hudifs/hudifs/internal/logfile"
+	"github.com/hudifs/hudifs/internal/pqfile"
+	"github.com/hudifs/hudifs/internal/schema"
+	"github.com/hudifs/hudifs/internal/timeline"
+	"github.com/hudifs/hudifs/merge"
+	"github.com/hudifs/hudifs/storage"
+)
+
+// The errors that callers tell apart with errors.Is, besides those of storage.
+var (
+	// ErrNotTable: there is no Hudi table.
+	ErrNotTable = timeline.ErrNotTable
+	// ErrUnsupported: the table, or a part of it, is of a kind that this reader does not know.
+	ErrUnsupported = errors.New("not supported")
+	// ErrCorrupt: bytes are not what the format demands.
+	ErrCorrupt = errors.New("damaged")
+	// ErrRefused: the query has no answer that could be relied on, as behind an incomplete write.
+	ErrRefused = errors.New("refused")
+	// ErrCleaned: the cleaner has removed files that the query needs.
+	ErrCleaned = errors.New("cleaned")
+	// ErrBadName: a text is no instant and no range.
+	ErrBadName = errors.New("not an instant")
+)
+
+// class gives an error of an inner package the class that callers know.
+func class(err error) error {
+	for _, c := range []struct{ inner, outer error }{
+		{timeline.ErrUnsupported, ErrUnsupported},
+		{logfile.ErrUnsupported, ErrUnsupported},
+		{timeline.ErrCorrupt, ErrCorrupt},
+		{logfile.ErrCorrupt, ErrCorrupt},
+		{pqfile.ErrCorrupt, ErrCorrupt},
+		{schema.ErrInvalid, ErrCorrupt},
+	} {
+		if errors.Is(err, c.inner) && !errors.Is(err, c.outer) {
+			return fmt.Errorf("%w: %w", c.outer, err)
+		}
+	}
+	return err
+}
+
+// MergeRules says by which release's rules records are merged.
+type MergeRules string
+
+// The rules.
+const (
+	// RulesOfVersion follows the release that writes the table's version: 0.x up to version 7, 1.x from 8 on.
+	RulesOfVersion MergeRules = ""
+	Rules0         MergeRules = "0.x"
+	Rules1         MergeRules = "1.x"
+)
+
+// Memo keeps what is costly to find out again: footers and the like, by a key that names the content. A dropped Put does no harm.
+type Memo interface {
+	Get(key string) (any, bool)
+	// Put keeps a value that takes about cost bytes of memory.
+	Put(key string, value any, cost int64)
+}
+
+// Options are the choices of a reader. The zero value is right for most.
+type Options struct {
+	MergeRules MergeRules
+	// SkipDamage skips damaged log blocks of completed commits, as Hudi does, instead of refusing their file slice.
+	SkipDamage bool
+	// Zone is that of the writers of tables whose timeline is in local time, for names of instants that have a zone. nil is UTC.
+	Zone *time.Location
+	// Memo may be nil.
+	Memo Memo
+	// Logger gets warnings; nil is silent.
+	Logger *slog.Logger
+	// Clock gives the time; nil is time.Now.
+	Clock func() time.Time
+}
+
+// Table is a Hudi table. It may be used from many goroutines.
+type Table struct {
+	store  storage.Store
+	opts   Options
+	lister fsview.Lister
+
+	mu    sync.Mutex
+	state *state // guarded by mu; the value is never changed
+}
+
+// state is what was known of a table at one moment.
+type state struct {
+	config *timeline.Config
+	tl     *timeline.Timeline
+	rules  merge.Rules
+	// unmergeable says why log files of this table can't be merged; nil where they can.
+	unmergeable error
+}
+
+// Open reads the configuration and the timeline of the table at the root of a store.
+func Open(ctx context.Context, s storage.Store, o *Options) (*Table, error) {
+	t := &Table{store: s, lister: fsview.NewPlain(s)}
+	if o != nil {
+		t.opts = *o
+	}
+	if t.opts.Logger == nil {
+		t.opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if t.opts.Memo == nil {
+		t.opts.Memo = noMemo{}
+	}
+	if t.opts.Zone == nil {
+		t.opts.Zone = time.UTC
+	}
+	st, err := t.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.state = st
+	return t, nil
+}
+
+func (t *Table) load(ctx context.Context) (*state, error) {
+	c, err := timeline.LoadConfig(ctx, t.store)
+	if err != nil {
+		return nil, class(err)
+	}
+	tl, err := timeline.Load(ctx, t.store, c)
+	if err != nil {
+		return nil, class(err)
+	}
+	st := &state{config: c, tl: tl}
+	st.rules, st.unmergeable = rulesOf(c, t.opts.MergeRules)
+	return st, nil
+}
+
+// Refresh reads the timeline again and tells whether anything changed. Views made before stay as they are.
+func (t *Table) Refresh(ctx context.Context) (bool, error) {
+	old := t.current()
+	st, err := t.load(ctx)
+	if err != nil {
+		return false, err
+	}
+	if st.tl.Fingerprint() == old.tl.Fingerprint() && sameProperties(st.config, old.config) {
+		return false, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.state = st
+	return true, nil
+}
+
+func sameProperties(a, b *timeline.Config) bool {
+	if len(a.Properties) != len(b.Properties) {
+		return false
+	}
+	for k, v := range a.Properties {
+		if b.Properties[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Table) current() *state {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.state
+}
+
+type noMemo struct{}
+
+func (noMemo) Get(string) (any, bool) { return nil, false }
+func (noMemo) Put(string, any, int64) {}
+
+// Info is what a table says of itself.
+type Info struct {
+	Name, Database  string
+	Version         int
+	Type            string // COPY_ON_WRITE or MERGE_ON_READ
+	RecordKeys      []string
+	PartitionFields []string
+	OrderingFields  []string
+	MergeMode       string
+	Timezone        string // of the timeline: LOCAL or UTC
+	Properties      map[string]string
+}
+
+// Info tells what the table's configuration says.
+func (t *Table) Info() Info {
+	st := t.current()
+	c := st.config
+	i := Info{
+		Name: c.Name, Database: c.Database, Version: c.Version, Type: string(c.Type), RecordKeys: c.RecordKeys,
+		OrderingFields: c.OrderingFields, MergeMode: st.rules.Mode.String(), Timezone: c.Timezone, Properties: c.Properties,
+	}
+	if st.unmergeable != nil {
+		i.MergeMode = "CUSTOM"
+	}
+	for _, p := range c.PartitionFields {
+		i.PartitionFields = append(i.PartitionFields, p.Name)
+	}
+	return i
+}

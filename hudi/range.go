@@ -1,0 +1,188 @@
+package hudi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/hudifs/hudifs/internal/fsview"
+	"github.com/hudifs/hudifs/internal/pqfile"
+	"github.com/hudifs/hudifs/internal/render"
+	"github.com/hudifs/hudifs/internal/timeline"
+	"github.com/hudifs/hudifs/storage"
+)
+
+// checkRange decides where the rows of a range are read. As a rule that is the table as of the range's end. Once files that its
+// writes made are gone, or the writes themselves are archived, Hudi reads the newest snapshot instead, and so silently misses rows
+// that were overwritten since (spark: IncrementalRelationV2, fallback to a full table scan). The same is done here where nothing
+// was overwritten, and refused where something was.
+func (v *View) checkRange(ctx context.Context) error {
+	gone, err := v.filesGone(ctx)
+	if err != nil || gone == "" {
+		return err
+	}
+	by, err := v.overwritten(ctx)
+	if err != nil {
+		return err
+	}
+	if by != "" {
+		return fmt.Errorf("%w: %v: %s, and %s has overwritten rows of the range since", ErrCleaned, v.query, gone, by)
+	}
+	v.scope.at = ""
+	return nil
+}
+
+// filesGone says what is missing of the writes of the range, "" where nothing is: for 1.x any file that one of them made, for
+// 0.x only those that no later write of the range has replaced.
+func (v *View) filesGone(ctx context.Context) (string, error) {
+	made := map[timeline.FileGroup][]string{}
+	for _, w := range v.scope.writes {
+		if w.Archived {
+			return fmt.Sprintf("instant %s is archived", w.Time), nil
+		}
+		m, err := v.st.tl.Commit(ctx, w)
+		if err != nil {
+			return "", err
+		}
+		for partition, ids := range m.ReplacedFileIDs {
+			for _, id := range ids {
+				if v.st.config.Version < 8 {
+					delete(made, timeline.FileGroup{Partition: partition, FileID: id})
+				}
+			}
+		}
+		for _, s := range m.Stats {
+			g := timeline.FileGroup{Partition: s.PartitionPath, FileID: s.FileID}
+			if v.st.config.Version < 8 {
+				made[g] = nil
+			}
+			if s.Path != "" {
+				made[g] = append(made[g], s.Path)
+			}
+		}
+	}
+	listed := map[string]map[string]bool{}
+	for _, g := range slices.SortedFunc(maps.Keys(made), compareGroups) {
+		for _, p := range made[g] {
+			dir, name := path.Split(p)
+			dir = strings.TrimSuffix(dir, "/")
+			if listed[dir] == nil {
+				var err error
+				if listed[dir], err = v.names(ctx, dir); err != nil {
+					return "", err
+				}
+			}
+			if !listed[dir][name] {
+				return p + " is gone", nil
+			}
+		}
+	}
+	return "", nil
+}
+
+func compareGroups(a, b timeline.FileGroup) int {
+	return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.FileID, b.FileID))
+}
+
+func (v *View) names(ctx context.Context, dir string) (map[string]bool, error) {
+	files, err := v.t.lister.Files(ctx, dir)
+	if err != nil && !errors.Is(err, storage.ErrNotExist) {
+		return nil, err
+	}
+	out := make(map[string]bool, len(files))
+	for _, f := range files {
+		out[f.Name] = true
+	}
+	return out, nil
+}
+
+// overwritten names a write after the range that changed rows of it, "" where none did. Table services change no rows, but
+// move them: what clustering makes of a group that the range wrote to counts as one.
+func (v *View) overwritten(ctx context.Context) (string, error) {
+	newest := map[timeline.FileGroup]string{} // the newest file of each group that the range wrote to
+	for _, w := range v.scope.writes {
+		if w.Archived && v.st.config.Version < 8 && len(v.scope.later) > 0 {
+			return w.Time, nil // 0.x leaves the rows of archived writes out
+		}
+		m, err := v.st.tl.Commit(ctx, w)
+		if err != nil {
+			return "", err
+		}
+		for _, s := range m.Stats {
+			newest[timeline.FileGroup{Partition: s.PartitionPath, FileID: s.FileID}] = s.Path
+		}
+	}
+	updated := map[timeline.FileGroup]update{}
+	for _, w := range v.scope.later {
+		m, err := v.st.tl.Commit(ctx, w)
+		if err != nil {
+			return "", err
+		}
+		if m.OperationType == "COMPACT" || m.OperationType == "LOG_COMPACT" {
+			continue
+		}
+		replaces := false
+		for partition, ids := range m.ReplacedFileIDs {
+			for _, id := range ids {
+				_, touched := newest[timeline.FileGroup{Partition: partition, FileID: id}]
+				replaces = replaces || touched
+			}
+		}
+		if replaces && m.OperationType != "CLUSTER" {
+			return w.Time, nil
+		}
+		for _, s := range m.Stats {
+			g := timeline.FileGroup{Partition: s.PartitionPath, FileID: s.FileID}
+			switch _, touched := newest[g]; {
+			case m.OperationType == "CLUSTER" && replaces:
+				newest[g] = s.Path
+			case touched && (s.NumUpdateWrites > 0 || s.NumDeletes > 0):
+				updated[g] = update{by: w.Time, path: s.Path}
+			}
+		}
+	}
+	for _, g := range slices.SortedFunc(maps.Keys(updated), compareGroups) {
+		u := updated[g]
+		lost, err := v.lost(ctx, newest[g], u.path)
+		if err != nil || lost {
+			return u.by, err
+		}
+	}
+	return "", nil
+}
+
+// update is the newest write to a group after a range, and the file that it made.
+type update struct{ by, path string }
+
+// lost tells whether rows of the range that one file of a group has are missing in a later one. Where that can't be told they are taken for
+// lost: with log files, or without the earlier file.
+func (v *View) lost(ctx context.Context, before, after string) (bool, error) {
+	var rows [2]int
+	for i, p := range []string{before, after} {
+		b, ok := fsview.ParseBase(path.Base(p))
+		if !ok {
+			return true, nil
+		}
+		o, err := v.t.store.Open(ctx, p)
+		if errors.Is(err, storage.ErrNotExist) {
+			return true, nil
+		}
+		if err != nil {
+			return true, err
+		}
+		defer o.Close()
+		f, err := pqfile.Open(storage.ReaderAt(ctx, o), o.Size())
+		if err != nil {
+			return true, fmt.Errorf("%s: %w", b.Name, err)
+		}
+		if rows[i], err = render.Count(f, v.scope.only); err != nil {
+			return true, fmt.Errorf("%s: %w", b.Name, err)
+		}
+	}
+	return rows[0] != rows[1], nil
+}

@@ -1,0 +1,170 @@
+package hudi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/hudifs/hudifs/internal/logfile"
+	"github.com/hudifs/hudifs/internal/pqfile"
+	"github.com/hudifs/hudifs/internal/render"
+	"github.com/hudifs/hudifs/internal/schema"
+	"github.com/hudifs/hudifs/storage"
+)
+
+// input opens everything that the file is rendered from. done closes it.
+func (f *File) input(ctx context.Context) (in *render.Input, done func(), err error) {
+	var open []storage.Object
+	done = func() {
+		for _, o := range open {
+			o.Close()
+		}
+	}
+	defer func() {
+		if err != nil {
+			done()
+		}
+	}()
+	if f.broken != nil {
+		return nil, nil, f.broken
+	}
+	c := f.v.st.config
+	in = &render.Input{
+		Target: f.target, Only: f.v.scope.only, Ordering: c.OrderingFields, Rules: f.v.st.rules, Deletes: f.deletes(),
+	}
+	if !c.PopulateMetaFields {
+		in.Key.Fields = c.RecordKeys
+	}
+	if c.DropPartitionColumns && f.partition != "" {
+		if in.Constants, err = partitionValues(c, f.target, f.partition, f.shownAs()); err != nil {
+			return nil, nil, err
+		}
+	}
+	if f.base != nil {
+		p := path.Join(f.partition, f.base.Name)
+		o, err := f.v.t.store.Open(ctx, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		open = append(open, o)
+		if in.Base, err = pqfile.Open(storage.ReaderAt(ctx, o), f.base.Size); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", p, err)
+		}
+		in.BaseName = p
+	}
+	if len(f.logs) == 0 {
+		return in, done, nil
+	}
+	if f.v.st.unmergeable != nil {
+		return nil, nil, f.v.st.unmergeable
+	}
+	scanned, err := f.scan(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, l := range f.logs {
+		p := path.Join(f.partition, l.File)
+		if err := f.checkDamage(ctx, p, l.Size, scanned[i]); err != nil {
+			return nil, nil, err
+		}
+		o, err := f.v.t.store.Open(ctx, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		open = append(open, o)
+		in.Logs = append(in.Logs, render.Log{Name: p, Reader: storage.ReaderAt(ctx, o)})
+	}
+	in.Blocks = render.Select(scanned, f.accepts)
+	for _, r := range in.Blocks {
+		if r.Block.Partial() {
+			return nil, nil, fmt.Errorf("%w: %s: partial update block at offset %d", ErrUnsupported, in.Logs[r.Log].Name, r.Block.Offset)
+		}
+	}
+	return in, done, nil
+}
+
+// deletes says which records of data blocks are deletes (hudi-common: DeleteContext). With a marker of its own,
+// 0.x's DefaultHoodieRecordPayload looks at nothing else.
+func (f *File) deletes() render.Deletes {
+	p := f.v.st.config.MergeProperties
+	d := render.Deletes{Field: p["hoodie.payload.delete.field"], Marker: p["hoodie.payload.delete.marker"]}
+	d.MarkerOnly = f.v.st.rules.Legacy && d.Field != ""
+	return d
+}
+
+// checkDamage refuses a log file with damage in a part that a completed write has claimed. What no completed write owns was left by one
+// that died, and is skipped as Hudi skips it.
+func (f *File) checkDamage(ctx context.Context, p string, size int64, l *logfile.Log) error {
+	claims, err := f.claims(ctx, p, len(l.Damage) > 0)
+	if err != nil {
+		return err
+	}
+	var lost []logfile.Damage
+	for _, c := range claims {
+		if c.to > size {
+			lost = append(lost, logfile.Damage{Offset: size, End: c.to, Reason: fmt.Sprintf("the file ends here, commit %s wrote up to %d", c.instant, c.to)})
+		}
+		for _, d := range l.Damage {
+			if d.Offset < c.to && c.from < d.End {
+				lost = append(lost, d)
+			}
+		}
+	}
+	for _, d := range lost {
+		if !f.v.t.opts.SkipDamage {
+			return fmt.Errorf("%w: %s: offset %d to %d: %s", ErrCorrupt, p, d.Offset, d.End, d.Reason)
+		}
+		f.v.t.opts.Logger.WarnContext(ctx, "damaged log block skipped", "file", p, "offset", d.Offset, "reason", d.Reason)
+	}
+	return nil
+}
+
+// claim is the part of a log file that a completed write owns.
+type claim struct {
+	instant  string
+	from, to int64
+}
+
+// claims are what the commits that the view accepts say of a log file. Only the active timeline is asked: what has been archived was
+// compacted before, or read many times.
+func (f *File) claims(ctx context.Context, p string, damaged bool) ([]claim, error) {
+	var out []claim
+	name, _ := logfile.ParseName(path.Base(p))
+	for _, w := range f.v.st.tl.CompletedWrites() {
+		own := f.v.st.config.Version >= 8 && w.Time == name.Instant
+		if !own && (f.v.st.config.Version >= 8 || w.Time < name.Instant) || !f.v.scope.wants(w.Time) {
+			continue
+		}
+		m, err := f.v.st.tl.Commit(ctx, w)
+		if errors.Is(err, storage.ErrNotExist) || err != nil && !damaged {
+			continue // archived meanwhile; or unreadable itself, but nothing here is in doubt
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, st := range m.Stats {
+			if st.Path == p && st.FileSize > 0 {
+				out = append(out, claim{instant: w.Time, from: st.LogOffset, to: st.FileSize})
+			}
+		}
+	}
+	return out, nil
+}
+
+// Schema is the view's Parquet schema as text, one line a leaf, for people.
+func (v *View) Schema(ctx context.Context) ([]string, error) {
+	c, err := v.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return describe(c.target), nil
+}
+
+func describe(m *schema.Message) []string {
+	var out []string
+	for _, n := range m.Leaves {
+		out = append(out, fmt.Sprintf("%s %v", path.Join(n.Path...), n.Scalar))
+	}
+	return out
+}

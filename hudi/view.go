@@ -1,0 +1,328 @@
+package hudi
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hudifs/hudifs/internal/fsview"
+	"github.com/hudifs/hudifs/internal/pqfile"
+	"github.com/hudifs/hudifs/internal/schema"
+	"github.com/hudifs/hudifs/internal/timeline"
+)
+
+// atOnce is how many folders or footers of one view are read at once.
+const atOnce = 16
+
+// View is the answer to a query, frozen at the moment it was made: a set of files, all of one Parquet schema. It may be used from many
+// goroutines.
+type View struct {
+	t     *Table
+	st    *state
+	query Query
+	scope *scope
+
+	mu      sync.Mutex
+	content *content // guarded by mu; nil until it was needed
+}
+
+// content is what a view lists.
+type content struct {
+	target     *schema.Message
+	partitions []string
+	files      map[string][]*File
+}
+
+// View resolves a query. Errors: ErrBadName for a text that is no instant, ErrRefused and ErrCleaned for a query without an answer to rely on.
+func (t *Table) View(ctx context.Context, q Query) (*View, error) {
+	st := t.current()
+	s, err := t.resolve(ctx, st, q)
+	if err != nil {
+		return nil, err
+	}
+	return &View{t: t, st: st, query: q, scope: s}, nil
+}
+
+// Query is what the view answers.
+func (v *View) Query() Query { return v.query }
+
+// Instant is the requested time of the newest write that the view may show, "" where there is none.
+func (v *View) Instant() string { return v.scope.newest }
+
+// Partitions are the paths of the partitions that have files in the view, sorted.
+func (v *View) Partitions(ctx context.Context) ([]string, error) {
+	c, err := v.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.partitions, nil
+}
+
+// Files are the files of a partition, ordered by file group.
+func (v *View) Files(ctx context.Context, partition string) ([]*File, error) {
+	c, err := v.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.files[partition], nil
+}
+
+func (v *View) load(ctx context.Context) (*content, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.content != nil {
+		return v.content, nil
+	}
+	c, err := v.list(ctx)
+	if err != nil {
+		return nil, class(err)
+	}
+	v.content = c
+	return c, nil
+}
+
+func (v *View) list(ctx context.Context) (*content, error) {
+	table, err := v.tableSchema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files, err := v.slices(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if table == nil {
+		if table, err = v.schemaOfFiles(ctx, files); err != nil {
+			return nil, err
+		}
+	}
+	like := v.reference(ctx, files)
+	if v.st.config.DropPartitionColumns {
+		table = partitionFields(table, v.st.config)
+	}
+	c := &content{files: map[string][]*File{}}
+	if c.target, err = schema.Target(table, like); err != nil {
+		return nil, err
+	}
+	if files, err = v.settle(ctx, files, c.target); err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		c.files[f.partition] = append(c.files[f.partition], f)
+	}
+	c.partitions = slices.Sorted(maps.Keys(c.files))
+	if len(files) == 0 {
+		c.files[""] = []*File{v.emptyFile(c.target)}
+		c.partitions = []string{""}
+	}
+	return c, nil
+}
+
+// tableSchema is the schema that commits state, with the meta fields, nil where only data files can tell.
+func (v *View) tableSchema(ctx context.Context) (*schema.Type, error) {
+	at := ""
+	if v.query.kind == asOf {
+		at = v.scope.at
+	}
+	text, source, err := v.st.tl.SchemaAt(ctx, at)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	table, err := schema.ParseAvro(text)
+	if err != nil {
+		return nil, fmt.Errorf("table schema of %s: %w", source, err)
+	}
+	if table.Kind != schema.Record {
+		return nil, fmt.Errorf("table schema of %s: %w: a %v", source, schema.ErrInvalid, table.Kind)
+	}
+	return v.withMeta(table), nil
+}
+
+// withMeta adds the meta fields, unless the table does not fill them: then Hudi does not show them either.
+func (v *View) withMeta(table *schema.Type) *schema.Type {
+	if v.st.config.PopulateMetaFields {
+		return schema.WithMeta(table)
+	}
+	return schema.WithoutMeta(table)
+}
+
+// slices finds the file slices that the view shows.
+func (v *View) slices(ctx context.Context) ([]*File, error) {
+	if v.scope.only != nil {
+		if len(v.scope.only) == 0 {
+			return nil, nil
+		}
+		if err := v.checkRange(ctx); err != nil {
+			return nil, err
+		}
+	}
+	replaced, err := v.st.tl.Replaced(ctx)
+	if err != nil {
+		return nil, err
+	}
+	partitions, err := v.t.lister.Partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make([][]*File, len(partitions))
+	shown := make([]map[timeline.FileGroup]string, len(partitions)) // the instants of the slices that were chosen
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for i, p := range partitions {
+		g.Go(func() error {
+			groups, err := v.groups(gctx, p)
+			if err != nil {
+				return err
+			}
+			shown[i] = map[timeline.FileGroup]string{}
+			for _, group := range groups {
+				id := timeline.FileGroup{Partition: p, FileID: group.FileID}
+				if r, ok := replaced[id]; ok && (v.scope.at == "" || r <= v.scope.at) {
+					continue
+				}
+				s, ok := group.At(v.scope.at)
+				if !ok {
+					continue
+				}
+				shown[i][id] = s.Instant
+				if f := v.file(gctx, id, s); f != nil {
+					found[i] = append(found[i], f)
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if err := v.checkCleaned(ctx, shown, replaced); err != nil {
+		return nil, err
+	}
+	return slices.Concat(found...), nil
+}
+
+func (v *View) groups(ctx context.Context, partition string) ([]fsview.Group, error) {
+	files, err := v.t.lister.Files(ctx, partition)
+	if err != nil {
+		return nil, err
+	}
+	return fsview.Groups(ctx, slicing{v.st.tl}, v.st.config.Version, partition, files)
+}
+
+// file makes the file of a slice, nil where the slice has no row in the view.
+func (v *View) file(ctx context.Context, g timeline.FileGroup, s fsview.Slice) *File {
+	f := &File{v: v, partition: g.Partition, fileID: g.FileID, base: s.Base}
+	if v.scope.only != nil && s.Base != nil && s.Base.Instant < v.scope.only[0] {
+		f.base = nil // it was written before the range begins
+	}
+	if !v.scope.baseOnly {
+		f.takeLogs(ctx, s.Logs)
+	}
+	if f.base == nil && len(f.logs) == 0 {
+		return nil
+	}
+	return f
+}
+
+// reference is the Parquet schema of the base file with the greatest instant, partition and file id, nil without any that can be read.
+func (v *View) reference(ctx context.Context, files []*File) *schema.Message {
+	var based []*File
+	for _, f := range files {
+		if f.base != nil {
+			based = append(based, f)
+		}
+	}
+	slices.SortFunc(based, func(a, b *File) int {
+		return cmp.Or(cmp.Compare(b.base.Instant, a.base.Instant), cmp.Compare(b.partition, a.partition), cmp.Compare(b.fileID, a.fileID))
+	})
+	for _, f := range based {
+		if m, err := f.footer(ctx); err == nil {
+			return m.Schema
+		}
+	}
+	return nil
+}
+
+// schemaOfFiles is the table's schema where neither a commit nor the configuration states it: that of the newest data file.
+func (v *View) schemaOfFiles(ctx context.Context, files []*File) (*schema.Type, error) {
+	if like := v.reference(ctx, files); like != nil {
+		t, err := like.Type()
+		if err != nil {
+			return nil, err
+		}
+		return v.withMeta(t), nil
+	}
+	for _, f := range slices.Backward(files) {
+		if text := f.blockSchema(ctx); text != "" {
+			t, err := schema.ParseAvro(text)
+			if err != nil {
+				return nil, err
+			}
+			return v.withMeta(t), nil
+		}
+	}
+	return v.withMeta(&schema.Type{Kind: schema.Record}), nil
+}
+
+// settle decides which files are served as they are. Base files of one instant come from one writer with one schema, so one
+// footer for each instant tells of all of them.
+func (v *View) settle(ctx context.Context, files []*File, target *schema.Message) ([]*File, error) {
+	admitted := map[string]bool{}
+	known := map[string]bool{}
+	out := files[:0:0]
+	for _, f := range slices.Backward(files) {
+		f.target = target
+		if f.base != nil && len(f.logs) == 0 {
+			whole := true
+			if v.scope.only != nil {
+				m, err := f.footer(ctx)
+				var some bool
+				if some, whole = inRange(m, v.scope); err == nil && !some {
+					continue
+				}
+				whole = whole && err == nil
+			}
+			if i := f.base.Instant; !known[i] {
+				if m, err := f.footer(ctx); err == nil {
+					known[i], admitted[i] = true, target.Admits(m.Schema)
+				}
+			}
+			f.asIs = whole && (admitted[f.base.Instant] || !known[f.base.Instant])
+		}
+		if err := f.identify(); err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// inRange tells from a footer's statistics whether a base file has some rows of a range, and whether it has no others.
+func inRange(f *pqfile.File, s *scope) (some, whole bool) {
+	if f == nil {
+		return true, false
+	}
+	leaf := f.Schema.Leaf(schema.CommitTime)
+	if leaf == nil {
+		return true, false
+	}
+	whole = true
+	for g := range f.Groups() {
+		st := f.Column(g, leaf.Index).Statistics
+		lo, hi := string(st.MinValue), string(st.MaxValue)
+		if lo == "" || hi == "" {
+			return true, false
+		}
+		i, _ := slices.BinarySearch(s.only, lo)
+		if i < len(s.only) && s.only[i] <= hi {
+			some = true
+		}
+		whole = whole && lo == hi && i < len(s.only) && s.only[i] == lo && st.NullCount.Valid && st.NullCount.V == 0
+	}
+	return some, whole && some
+}

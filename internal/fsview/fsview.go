@@ -1,0 +1,256 @@
+// Package fsview finds out which file groups a table has and which file slices each of them had at an instant, from the
+// names of the files alone.
+//
+// A file group is all files of one file id in one partition; a file slice is one base file of it and the log files on top:
+//
+//	<fileId>_<token>_<instant>.parquet            base file, made by the commit at <instant>
+//	.<fileId>_<instant>.log.<version>_<token>     log file; up to table version 7 <instant> is that of its base file,
+//	                                              from 8 on that of the delta commit that wrote it
+//
+// Up to version 7 a slice is what carries its base instant in its names; from 8 on a log file belongs to the newest base
+// file that had been requested when the log's delta commit completed (hudi-common: HoodieFileGroup, AbstractTableFileSystemView;
+// CompletionTimeQueryView for version 8).
+package fsview
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hudifs/hudifs/internal/logfile"
+	"github.com/hudifs/hudifs/storage"
+)
+
+// Timeline is what slicing needs to know of a table's timeline.
+type Timeline interface {
+	// IsCommitted tells whether what was written at an instant counts.
+	IsCommitted(instant string) bool
+	// CompletionTime is when a committed instant completed.
+	CompletionTime(ctx context.Context, instant string) (string, bool, error)
+	// BaseFile is the name of the base file that the commit at an instant made of a file group, "" where that can't be told.
+	BaseFile(ctx context.Context, instant, partition, fileID string) (string, error)
+}
+
+// BaseFile is a base file by its name.
+type BaseFile struct {
+	Name    string
+	FileID  string
+	Instant string
+	Size    int64
+}
+
+// LogFile is a log file by its name.
+type LogFile struct {
+	logfile.Name
+	File string
+	Size int64
+}
+
+// Slice is a file slice: at most one base file, and log files in the order in which they are merged.
+type Slice struct {
+	// Instant is the slice's base instant.
+	Instant string
+	Base    *BaseFile
+	Logs    []LogFile
+}
+
+// Group is a file group with its slices, oldest first.
+type Group struct {
+	Partition string
+	FileID    string
+	Slices    []Slice
+}
+
+// ParseBase reads the name of a base file: ok is false for any other.
+func ParseBase(name string) (f BaseFile, ok bool) {
+	if strings.HasPrefix(name, ".") {
+		return f, false
+	}
+	fileID, rest, ok := strings.Cut(name, "_")
+	if !ok || fileID == "" {
+		return f, false
+	}
+	_, after, ok := strings.Cut(rest, "_")
+	if !ok {
+		return f, false
+	}
+	stem, ext, ok := strings.Cut(after, ".")
+	if !ok || ext != "parquet" {
+		return f, false
+	}
+	instant := stem[strings.LastIndex(stem, "_")+1:]
+	if instant == "" {
+		return f, false
+	}
+	return BaseFile{Name: name, FileID: fileID, Instant: instant}, true
+}
+
+// Groups sorts the files of a partition into file groups and these into slices, for a table of a version. What isn't committed and
+// what is no file of the table is left out. Groups come ordered by file id.
+func Groups(ctx context.Context, tl Timeline, version int, partition string, files []storage.Entry) ([]Group, error) {
+	b := builder{tl: tl, version: version, partition: partition, groups: map[string]*parts{}}
+	for _, f := range files {
+		if f.Dir {
+			continue
+		}
+		if err := b.add(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	var out []Group
+	for _, id := range slices.Sorted(maps.Keys(b.groups)) {
+		g := Group{Partition: partition, FileID: id}
+		var err error
+		if version >= 8 {
+			g.Slices, err = b.byCompletion(ctx, b.groups[id])
+		} else {
+			g.Slices = byName(b.groups[id])
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(g.Slices) > 0 {
+			out = append(out, g)
+		}
+	}
+	return out, nil
+}
+
+// parts are the files of one group.
+type parts struct {
+	bases map[string]BaseFile // by instant
+	logs  []LogFile
+}
+
+type builder struct {
+	tl        Timeline
+	version   int
+	partition string
+	groups    map[string]*parts
+}
+
+func (b *builder) group(id string) *parts {
+	g := b.groups[id]
+	if g == nil {
+		g = &parts{bases: map[string]BaseFile{}}
+		b.groups[id] = g
+	}
+	return g
+}
+
+func (b *builder) add(ctx context.Context, e storage.Entry) error {
+	if base, ok := ParseBase(e.Name); ok {
+		if !b.tl.IsCommitted(base.Instant) {
+			return nil
+		}
+		base.Size = e.Size
+		g := b.group(base.FileID)
+		if _, twice := g.bases[base.Instant]; twice {
+			// A task that was tried twice may leave two files; the commit says which one counts.
+			name, err := b.tl.BaseFile(ctx, base.Instant, b.partition, base.FileID)
+			if err != nil {
+				return err
+			}
+			if name != "" && name != base.Name {
+				return nil
+			}
+		}
+		g.bases[base.Instant] = base
+		return nil
+	}
+	name, ok := logfile.ParseName(e.Name)
+	if !ok || name.CDC || name.Ext != "log" {
+		return nil
+	}
+	if b.version >= 8 && !b.tl.IsCommitted(name.Instant) {
+		return nil
+	}
+	g := b.group(name.FileID)
+	g.logs = append(g.logs, LogFile{Name: name, File: e.Name, Size: e.Size})
+	return nil
+}
+
+// byName makes slices by the base instant in the names, as up to table version 7.
+func byName(p *parts) []Slice {
+	at := map[string]*Slice{}
+	slice := func(instant string) *Slice {
+		if at[instant] == nil {
+			at[instant] = &Slice{Instant: instant}
+		}
+		return at[instant]
+	}
+	for instant, base := range p.bases {
+		slice(instant).Base = &base
+	}
+	for _, l := range p.logs {
+		s := slice(l.Instant)
+		s.Logs = append(s.Logs, l)
+	}
+	return ordered(at)
+}
+
+func ordered(at map[string]*Slice) []Slice {
+	var out []Slice
+	for _, instant := range slices.Sorted(maps.Keys(at)) {
+		s := at[instant]
+		slices.SortFunc(s.Logs, func(a, b LogFile) int { return logfile.Compare(a.Name, b.Name) })
+		out = append(out, *s)
+	}
+	return out
+}
+
+// byCompletion makes slices as from table version 8 on.
+func (b *builder) byCompletion(ctx context.Context, p *parts) ([]Slice, error) {
+	bases := slices.Sorted(maps.Keys(p.bases))
+	at := map[string]*Slice{}
+	for _, instant := range bases {
+		base := p.bases[instant]
+		at[instant] = &Slice{Instant: instant, Base: &base}
+	}
+	var alone []LogFile
+	for _, l := range p.logs {
+		done, ok, err := b.tl.CompletionTime(ctx, l.Instant)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			done = l.Instant
+		}
+		i, found := slices.BinarySearch(bases, done)
+		if found {
+			i++
+		}
+		if i == 0 {
+			alone = append(alone, l)
+			continue
+		}
+		s := at[bases[i-1]]
+		s.Logs = append(s.Logs, l)
+	}
+	if len(alone) > 0 {
+		first := slices.MinFunc(alone, func(a, b LogFile) int { return cmp.Compare(a.Instant, b.Instant) })
+		at[first.Instant] = &Slice{Instant: first.Instant, Logs: alone}
+	}
+	return ordered(at), nil
+}
+
+// At is the slice that a group had at an instant, by requested time; "" stands for the end of time. While a compaction is
+// pending, a table of version 7 and below has its new log files under the compaction's instant, without a base file: they
+// lie on top of the slice before.
+func (g Group) At(instant string) (Slice, bool) {
+	n := len(g.Slices)
+	for n > 0 && instant != "" && g.Slices[n-1].Instant > instant {
+		n--
+	}
+	if n == 0 {
+		return Slice{}, false
+	}
+	s := g.Slices[n-1]
+	for i := n - 2; i >= 0 && s.Base == nil; i-- {
+		older := g.Slices[i]
+		s = Slice{Instant: older.Instant, Base: older.Base, Logs: slices.Concat(older.Logs, s.Logs)}
+	}
+	return s, true
+}

@@ -1,0 +1,156 @@
+package render
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/pqfile"
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+// page is a run of whole rows of one column, in the form of the target. Where dict is set, the values number those of the source's
+// dictionary.
+type page struct {
+	vector *column.Vector
+	dict   bool
+	rows   int
+}
+
+// source reads one column of one row group of the base file in the form of the target.
+type source struct {
+	in    *Input
+	leaf  *schema.Node
+	by    schema.LeafMap
+	left  int // rows of a column that the file lacks
+	chunk *pqfile.ChunkReader
+	dict  *column.Vector // the dictionary's values as the target has them
+}
+
+func (in *Input) source(group int, leaf *schema.Node) (*source, error) {
+	s := &source{in: in, leaf: leaf, by: in.maps[leaf.Index]}
+	if s.by.Source < 0 {
+		s.left = int(in.Base.GroupRows(group))
+		return s, nil
+	}
+	var err error
+	s.chunk, err = in.Base.Chunk(group, s.by.Source)
+	return s, err
+}
+
+// next gives the next page, or io.EOF.
+func (s *source) next() (page, error) {
+	if s.chunk == nil {
+		n := min(s.left, pqfile.PageRows)
+		if n == 0 {
+			return page{}, io.EOF
+		}
+		s.left -= n
+		v := column.New(s.leaf.Leaf)
+		v.AppendNulls(n)
+		return page{vector: v, rows: n}, nil
+	}
+	p, err := s.chunk.Next()
+	if err != nil {
+		return page{}, err
+	}
+	out := page{vector: p.Vector, dict: p.Dict, rows: p.Rows}
+	if p.Dict && s.dict == nil {
+		s.dict = column.New(bare(s.leaf.Leaf))
+		if err := s.by.ApplyValues(s.dict, s.chunk.Dictionary()); err != nil {
+			return page{}, err
+		}
+	}
+	if s.by.Identity() {
+		return out, nil
+	}
+	l := s.leaf.Leaf
+	if p.Dict && !s.by.Nulls() {
+		l.Kind, l.Size = column.Int32, 0
+		out.vector = column.New(l)
+		return out, s.by.ApplyIndexes(out.vector, p.Vector)
+	}
+	out.vector, out.dict = column.New(l), false
+	return out, s.by.Apply(out.vector, p.Vector)
+}
+
+// bare is a leaf without levels: that of a dictionary.
+func bare(l column.Leaf) column.Leaf { return column.Leaf{Kind: l.Kind, Size: l.Size} }
+
+// cursor walks the rows of a primitive column one by one.
+type cursor struct {
+	src *source
+	page
+	row, value int
+}
+
+// next goes to the next row, and gives its value: ok is false for null.
+func (c *cursor) next() (v []byte, ok bool, err error) {
+	for c.row >= c.rows {
+		if c.page, err = c.src.next(); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, false, err
+		}
+		c.row, c.value = 0, 0
+	}
+	l := c.vector.Leaf
+	there := l.MaxDef == 0 || c.vector.Def[c.row] == l.MaxDef
+	c.row++
+	if !there {
+		return nil, false, nil
+	}
+	v = c.vector.Value(c.value)
+	c.value++
+	if c.dict {
+		v = c.src.dict.Value(int(binary.LittleEndian.Uint32(v)))
+	}
+	return v, true, nil
+}
+
+// rows walks some primitive columns of a row group together.
+type rows struct {
+	leaves  []int
+	cursors []*cursor
+	values  [][]byte // of the current row; nil is null
+}
+
+func (in *Input) rows(group int, leaves []int) (*rows, error) {
+	slices.Sort(leaves)
+	r := &rows{leaves: slices.Compact(leaves)}
+	for _, l := range r.leaves {
+		s, err := in.source(group, in.Target.Leaves[l])
+		if err != nil {
+			return nil, err
+		}
+		r.cursors = append(r.cursors, &cursor{src: s})
+	}
+	r.values = make([][]byte, len(r.leaves))
+	return r, nil
+}
+
+func (r *rows) next() error {
+	for i, c := range r.cursors {
+		v, ok, err := c.next()
+		if err != nil {
+			return err
+		}
+		if r.values[i] = nil; ok {
+			r.values[i] = v[:len(v):len(v)]
+		}
+	}
+	return nil
+}
+
+// get is the current row's value of a leaf, ok false for null.
+func (r *rows) get(leaf int) (v []byte, ok bool) {
+	for i, l := range r.leaves { // there are few
+		if l == leaf {
+			return r.values[i], r.values[i] != nil
+		}
+	}
+	return nil, false
+}
