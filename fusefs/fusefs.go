@@ -125,6 +125,11 @@ type Server struct {
 // process left there is taken away first.
 func Mount(root views.Dir, mountpoint string, o *Options) (*Server, error) {
 	opts := o.withDefaults()
+	if opts.AllowOther && os.Geteuid() != 0 {
+		if err := mayAllowOther(); err != nil {
+			return nil, err
+		}
+	}
 	mountpoint, err := clearDead(mountpoint)
 	if err != nil {
 		return nil, err

@@ -138,3 +138,18 @@ func fusermount() (string, error) {
 	}
 	return "", errors.New("fusermount3 not found: install the package fuse3")
 }
+
+// mayAllowOther tells an ordinary user beforehand what fusermount3 would say, with no more than a status for us.
+func mayAllowOther() error {
+	const path = "/etc/fuse.conf"
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil // fusermount3 may read it where we may not
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.TrimSpace(line) == "user_allow_other" {
+			return nil
+		}
+	}
+	return fmt.Errorf("access for other users is not allowed here: %s lacks the line user_allow_other", path)
+}

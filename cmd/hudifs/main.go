@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -109,7 +110,7 @@ func main() {
 	}
 	err := root.ExecuteContext(ctx)
 	if err != nil && !errors.As(err, new(daemonError)) {
-		fmt.Fprintln(os.Stderr, "hudifs:", err)
+		fmt.Fprintln(os.Stderr, "hudifs:", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
 	}
 	os.Exit(exitStatus(err))
 }
