@@ -13,6 +13,12 @@ import (
 // load is the configuration of hudifs mount with these flags, this environment and this file.
 func load(t *testing.T, args []string, env map[string]string, file string) (*config, error) {
 	t.Helper()
+	for _, line := range os.Environ() {
+		if name, value, _ := strings.Cut(line, "="); strings.HasPrefix(name, "HUDIFS_") {
+			t.Setenv(name, value) // puts it back in the end
+			os.Unsetenv(name)
+		}
+	}
 	for name, value := range env {
 		t.Setenv(name, value)
 	}
