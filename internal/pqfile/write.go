@@ -84,14 +84,18 @@ func (c *ChunkWriter) WritePage(p *Page) error {
 }
 
 func (c *ChunkWriter) writePage(p *Page) error {
-	v := p.Vector
-	entries := v.Entries()
-	if entries == 0 {
+	if p.Vector.Entries() == 0 {
 		return nil
 	}
 	if err := c.checkPage(p); err != nil {
 		return err
 	}
+	return c.writeUnchecked(p)
+}
+
+func (c *ChunkWriter) writeUnchecked(p *Page) error {
+	v := p.Vector
+	entries := v.Entries()
 	if c.chunk.Size == 0 && c.o.Dictionary != nil {
 		if err := c.writeDictionary(); err != nil {
 			return err
