@@ -42,11 +42,13 @@ func unique(instants []Instant) []Instant {
 	return slices.CompactFunc(instants, func(a, b Instant) bool { return a.compare(b) == 0 })
 }
 
-// archivedCompletion returns "" for an instant that the archive does not have.
-func (t *Timeline) archivedCompletion(ctx context.Context, i string) (string, error) {
+// archivedCompletion looks a committed instant of layout 2 up in the history. An instant that a history which goes back
+// further does not know was rolled back; one from before its beginning has been forgotten, and counts as completed when it
+// was requested.
+func (t *Timeline) archivedCompletion(ctx context.Context, i string) (completed string, ok bool, err error) {
 	a, err := t.archive.get(ctx, t.loadArchive)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	at, _ := slices.BinarySearchFunc(a.instants, i, func(in Instant, i string) int { return strings.Compare(in.Time, i) })
 	for _, in := range a.instants[at:] {
@@ -54,10 +56,13 @@ func (t *Timeline) archivedCompletion(ctx context.Context, i string) (string, er
 			break
 		}
 		if in.completedWrite() {
-			return in.CompletionTime, nil
+			return in.CompletionTime, true, nil
 		}
 	}
-	return "", nil
+	if at == 0 {
+		return i, true, nil
+	}
+	return "", false, nil
 }
 
 func (t *Timeline) loadArchive(ctx context.Context) (*archive, error) {

@@ -36,7 +36,7 @@ func TestHistoryLayout1(t *testing.T) {
 			[]string{"1 commit completed archived", "2 commit completed archived", "5 commit completed"}},
 		{"foreign files", files{oldArchive + "1_1-0-1.crc": "x", "/.hoodie/archived/x": "x", "/.hoodie/archived/.other_.archive.1_1-0-1": "x"}, []string{"5 commit completed"}},
 		{"an unknown action", files{oldArchive + "1_1-0-1": block(entry("1", "dance", "COMPLETED", ""))}, []string{"5 commit completed"}},
-		{"a merge under way", files{oldArchive + "1_1-0-1": first, oldArchive + "2_1-0-1": "half",
+		{"a merge under way", files{oldArchive + "1_1-0-1": first, oldArchive + "2_1-0-1": "half written",
 			"/.hoodie/archived/mergeArchivePlan": container(t, `{"type":"record","name":"P","fields":[{"name":"mergedArchiveFileName","type":["null","string"]}]}`,
 				map[string]any{"mergedArchiveFileName": text(".commits_.archive.2_1-0-1")})},
 			[]string{"1 commit completed archived", "2 commit completed archived", "5 commit completed"}},
@@ -84,6 +84,7 @@ func TestArchiveDamageLayout1(t *testing.T) {
 	content := strings.Index(good, entrySchema) + len(entrySchema) + 8
 	for name, data := range map[string]string{
 		"garbage":       "garbage",
+		"no Avro":       strings.Replace(good, entrySchema, strings.Repeat(" ", len(entrySchema)), 1),
 		"record length": good[:content+8] + "\x7f\xff\xff\xff" + good[content+12:],
 		"union branch":  good[:content+12] + "\x7e" + good[content+13:],
 		"schema":        strings.Replace(good, `"record"`, `"xecord"`, 1),

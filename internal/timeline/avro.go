@@ -280,8 +280,9 @@ func (r *avroReader) value(t *avroType, depth int, build bool) any {
 		return r.value(t.branches[branch], depth+1, build)
 	case avroRecordKind:
 		return r.record(t, depth, func(string) bool { return build })
+	default:
+		return r.scalar(t, build)
 	}
-	return r.scalar(t, build)
 }
 
 // record decodes the fields that want names. It returns nil after an error.
@@ -326,6 +327,7 @@ func (r *avroReader) scalar(t *avroType, build bool) any {
 			return nil
 		}
 		return t.symbols[n]
+	default: // null
 	}
 	return nil
 }

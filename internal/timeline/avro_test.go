@@ -129,6 +129,9 @@ func TestContainerCodec(t *testing.T) {
 
 func FuzzCommitMetadata(f *testing.F) {
 	f.Add([]byte(""))
+	for _, name := range []string{"v6.deltacommit", "v9.deltacommit", "v9.replacecommit"} {
+		f.Add([]byte(realFile(f, name)))
+	}
 	f.Add([]byte(`{"partitionToWriteStats":{"p":[{"fileId":"a","cdcStats":{"x":1},"logFiles":["l"]}]},"extraMetadata":{"schema":"s"},"partitionToReplaceFileIds":{"p":["x"]}}`))
 	f.Add([]byte(container(f, replacePlanSchema, map[string]any{"operationType": text("CLUSTER")})))
 	f.Add([]byte(container(f, cleanSchema, map[string]any{"earliestCommitToRetain": "1"})))

@@ -140,24 +140,43 @@ func (t *Timeline) historyFile(ctx context.Context, file string) ([]Instant, err
 }
 
 func (t *Timeline) readHistoryRow(ctx context.Context, in Instant) (content, error) {
-	rows := make([]historyRow, 1)
-	err := readParquet(ctx, t.store, in.at.file, func(r *parquet.GenericReader[historyRow]) error {
-		if err := r.SeekToRow(in.at.offset); err != nil {
+	// Who asks for one archived instant asks for the next as well, and opening a file costs more than reading it.
+	const batch = 16
+	first := in.at.offset / batch * batch
+	key := memoKey{at: archivePosition{file: in.at.file, offset: first, length: batch}}
+	rows, ok := t.memo.get(key)
+	if !ok {
+		read, err := readHistoryRows(ctx, t.store, in.at.file, first, batch)
+		if err != nil {
+			return content{}, err
+		}
+		size := int64(0)
+		for _, row := range read {
+			size += int64(len(row.Metadata))
+		}
+		t.memo.put(key, read, size)
+		rows = read
+	}
+	file, row := fmt.Sprintf("%s (row %d)", in.at.file, in.at.offset), in.at.offset-first
+	if read, ok := rows.([]historyRow); ok && row < int64(len(read)) {
+		return t.sniff(file, read[row].Metadata)
+	}
+	return content{}, corruptf(file, -1, "expected an archived instant")
+}
+
+func readHistoryRows(ctx context.Context, s storage.Store, file string, first int64, most int) ([]historyRow, error) {
+	rows, n := make([]historyRow, most), 0
+	err := readParquet(ctx, s, file, func(r *parquet.GenericReader[historyRow]) error {
+		if err := r.SeekToRow(first); err != nil {
 			return err
 		}
-		n, err := r.Read(rows)
-		switch {
-		case n == len(rows):
-			return nil
-		case err == nil:
-			return io.ErrNoProgress
+		var err error
+		if n, err = r.Read(rows); !errors.Is(err, io.EOF) {
+			return err
 		}
-		return err
+		return nil
 	})
-	if err != nil {
-		return content{}, err
-	}
-	return t.sniff(fmt.Sprintf("%s (row %d)", in.at.file, in.at.offset), rows[0].Metadata)
+	return rows[:n], err
 }
 
 // readParquet calls read with a reader of the columns of T. What goes wrong while the store answers is the store's error;
@@ -168,7 +187,7 @@ func readParquet[T any](ctx context.Context, s storage.Store, file string, read 
 		return err
 	}
 	defer o.Close()
-	from := &storeReader{ctx: ctx, o: o}
+	from := &storeReader{store: storage.ReaderAt(ctx, o)}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
@@ -192,13 +211,12 @@ func readParquet[T any](ctx context.Context, s storage.Store, file string, read 
 
 // storeReader remembers the store's own failure, which a library may wrap beyond recognition.
 type storeReader struct {
-	ctx context.Context
-	o   storage.Object
-	err error
+	store io.ReaderAt
+	err   error
 }
 
 func (r *storeReader) ReadAt(p []byte, off int64) (int, error) {
-	n, err := r.o.ReadAt(r.ctx, p, off)
+	n, err := r.store.ReadAt(p, off)
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.err = err
 	}

@@ -36,8 +36,9 @@ func (a Action) comparable() Action {
 		return ActionDeltaCommit
 	case ActionClustering:
 		return ActionReplaceCommit
+	default:
+		return a
 	}
-	return a
 }
 
 func (a Action) known() bool {
@@ -45,8 +46,9 @@ func (a Action) known() bool {
 	case ActionCommit, ActionDeltaCommit, ActionReplaceCommit, ActionCompaction, ActionLogCompaction, ActionClustering,
 		ActionClean, ActionRollback, ActionRestore, ActionSavepoint, ActionIndexing:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // writes says whether instants of the action add, replace or rewrite data.
@@ -54,8 +56,9 @@ func (a Action) writes() bool {
 	switch a.comparable() {
 	case ActionCommit, ActionDeltaCommit, ActionReplaceCommit:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // State is how far an instant has come.

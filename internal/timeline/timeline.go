@@ -181,8 +181,8 @@ func (t *Timeline) IsCommitted(i string) bool {
 	return len(t.committed) > 0 && (t.committed[i] || i < t.boundary)
 }
 
-// CompletionTime returns when the instant with requested time i completed, archived instants included. ok is false for an
-// instant that is pending or was rolled back. Where the history no longer goes back to i, that is i itself.
+// CompletionTime returns when the write with requested time i completed, archived ones included. ok is false for a write
+// that is pending or was rolled back. Where the history no longer goes back to i, and on layout 1, it is i itself.
 func (t *Timeline) CompletionTime(ctx context.Context, i string) (completed string, ok bool, err error) {
 	if t.config.Layout == 1 {
 		return i, t.IsCommitted(i), nil
@@ -199,14 +199,7 @@ func (t *Timeline) CompletionTime(ctx context.Context, i string) (completed stri
 	if !t.IsCommitted(i) {
 		return "", false, nil
 	}
-	completed, err = t.archivedCompletion(ctx, i)
-	if err != nil {
-		return "", false, err
-	}
-	if completed == "" {
-		return i, true, nil
-	}
-	return completed, true, nil
+	return t.archivedCompletion(ctx, i)
 }
 
 // Replaced returns the file groups that completed replacecommits of the active timeline took out of the table, each with
