@@ -109,7 +109,7 @@ func open(dir string, o *Options, fault faultFunc) (*Disk, error) {
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	if d.now == nil {
-		d.now = time.Now
+		d.now = time.Now //nolint:forbidigo // the clock that is taken where none is given
 	}
 	if d.disk.limit == 0 {
 		d.disk.limit = defaultBudget

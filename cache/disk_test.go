@@ -368,7 +368,7 @@ func TestTwoDaemonsOnOneFolder(t *testing.T) {
 
 // TestTwoDaemonsRenderTheSame has both publish under one name at the same time, and evict each other's files.
 func TestTwoDaemonsRenderTheSame(t *testing.T) {
-	dir := t.TempDir()
+	dir := quickDir(t)
 	var wg sync.WaitGroup
 	for range 2 {
 		d := open(t, dir, &cache.Options{Budget: 1 * mib, Memory: 8 * mib})
@@ -491,7 +491,7 @@ func (f *fault) check(op string) error {
 func TestFaultyDisk(t *testing.T) {
 	for _, op := range []string{"create", "truncate", "write", "read", "sync", "rename", "statfs"} {
 		for _, errno := range []unix.Errno{unix.ENOSPC, unix.EROFS, unix.EIO} {
-			for _, nth := range []int{1, 3} {
+			for _, nth := range []int{1, 2} {
 				t.Run(fmt.Sprintf("%s %d %v", op, nth, errno), func(t *testing.T) {
 					testFault(t, &fault{op: op, nth: nth, err: errno, off: true})
 				})
@@ -511,7 +511,7 @@ func quickDir(t *testing.T) string {
 }
 
 func testFault(t *testing.T, f *fault) {
-	const n = 5 * mib // in five writes, reservations and reads
+	const n = 2 * mib // in two writes, reservations and reads
 	now := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	var log logged
 	o := &cache.Options{Memory: 2*n + mib, Logger: log.logger(), Now: func() time.Time { return now }}
@@ -803,7 +803,7 @@ func (w *world) check(rt *rapid.T) {
 
 // TestStress is for the race detector.
 func TestStress(t *testing.T) {
-	d := open(t, t.TempDir(), &cache.Options{Budget: 2 * mib, Memory: 64 * mib})
+	d := open(t, t.TempDir(), &cache.Options{Budget: mib, Memory: 64 * mib})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -826,7 +826,10 @@ func TestStress(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if s := d.Stats(); s.InUse != 0 || s.Rendering != 0 || s.Bytes > s.Budget+64<<10 {
+	if err := d.Close(); err != nil { // ends what was cancelled last
+		t.Error(err)
+	}
+	if s := d.Stats(); s.Evictions == 0 || s.InUse != 0 || s.Rendering != 0 || s.Bytes > s.Budget+64<<10 {
 		t.Errorf("stats %+v", s)
 	}
 }

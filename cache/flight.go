@@ -70,7 +70,7 @@ func (d *Disk) leave(f *flight) {
 	}
 	d.mu.Unlock()
 	if file != nil {
-		file.Close()
+		_ = file.Close()
 	}
 }
 
@@ -112,7 +112,7 @@ func (d *Disk) finish(f *flight, it *item, err error) {
 	close(f.done)
 	d.mu.Unlock()
 	if file != nil {
-		file.Close()
+		_ = file.Close()
 	}
 }
 
@@ -225,7 +225,7 @@ func (d *Disk) seal(ctx context.Context, tmp *tempFile, w *Writer, key Key) (*it
 		return nil, &diskError{err}
 	}
 	if err := d.folder.publish(tmp, key, sum); err != nil {
-		file.Close()
+		_ = file.Close()
 		return nil, &diskError{err}
 	}
 	return &item{key: key, sum: sum, size: w.size, alloc: st.Blocks * 512, ino: st.Ino, verified: true, pool: &d.disk, file: file, refs: 1}, nil
@@ -240,7 +240,7 @@ func (d *Disk) renderToMemory(ctx context.Context, key Key, size int64, render r
 	keep := false
 	defer func() {
 		if !keep {
-			file.Close()
+			_ = file.Close()
 		}
 	}()
 	w := newWriter(ctx, file, size, d.reserveMemory, nil)

@@ -88,7 +88,7 @@ func removeUnlocked(path string) bool {
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	if lock(file, unix.LOCK_EX) != nil {
 		return false
 	}
@@ -115,9 +115,9 @@ type tempFile struct {
 // discard closes the file, and removes it unless it was published.
 func (t *tempFile) discard() {
 	if !t.published {
-		os.Remove(t.Name())
+		_ = os.Remove(t.Name())
 	}
-	t.Close()
+	_ = t.Close()
 }
 
 // create makes a temporary file. Between its making and its locking another daemon that starts may take it for a leftover
@@ -142,7 +142,7 @@ func (f *folder) create() (*tempFile, error) {
 				return &tempFile{File: file}, nil
 			}
 		}
-		file.Close()
+		_ = file.Close()
 	}
 	return nil, fmt.Errorf("temporary files in %s vanish at once", f.tmp)
 }
@@ -196,7 +196,7 @@ func (t *tempFile) readOnly() (*os.File, unix.Stat_t, error) {
 		st, err = fstat(file)
 	}
 	if err != nil {
-		file.Close()
+		_ = file.Close()
 		return nil, st, err
 	}
 	return file, st, nil
@@ -219,7 +219,7 @@ func (f *folder) open(key Key, sum uint64) (*os.File, unix.Stat_t, error) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		file.Close()
+		_ = file.Close()
 		return nil, st, fmt.Errorf("open %s: %w", f.path(key, sum), err)
 	}
 	return file, st, nil

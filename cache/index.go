@@ -44,7 +44,7 @@ func (l *lru) all() iter.Seq[*item] {
 	return func(yield func(*item) bool) {
 		for e := l.Front(); e != nil; {
 			next := e.Next()
-			if !yield(e.Value.(*item)) { //nolint:errcheck // nothing else is ever put in
+			if !yield(e.Value.(*item)) {
 				return
 			}
 			e = next
@@ -242,7 +242,7 @@ func (d *Disk) openItem(ctx context.Context, key Key, sum uint64, size int64, se
 	}
 	it := &item{key: key, sum: sum, size: st.Size, alloc: st.Blocks * 512, ino: st.Ino, verified: true, pool: &d.disk, file: file, refs: 1}
 	if err := d.verify(ctx, it, size, seen); err != nil {
-		file.Close()
+		_ = file.Close()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

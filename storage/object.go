@@ -35,7 +35,7 @@ func ReaderAt(ctx context.Context, o Object) io.ReaderAt {
 }
 
 type readerAt struct {
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // io.ReaderAt has no place for it
 	o   Object
 }
 
@@ -49,7 +49,7 @@ func ReadFile(ctx context.Context, s Store, path string, limit int64) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	defer o.Close()
+	defer func() { _ = o.Close() }()
 	if o.Size() > limit {
 		return nil, fmt.Errorf("read %s: %d bytes, at most %d expected", path, o.Size(), limit)
 	}

@@ -16,7 +16,7 @@ func CheckPath(path string) error {
 		return nil
 	}
 	if len(path) > maxPath {
-		return fmt.Errorf("%w of %d bytes: %.60q...", ErrPath, len(path), path)
+		return fmt.Errorf("%w of %d bytes, %.60q at its start", ErrPath, len(path), path)
 	}
 	if strings.IndexByte(path, 0) >= 0 {
 		return fmt.Errorf("%w %q", ErrPath, path)

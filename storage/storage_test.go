@@ -115,7 +115,7 @@ func TestCounting(t *testing.T) {
 		t.Error(err)
 	}
 	for _, off := range []int64{0, 8} {
-		if _, err := o.ReadAt(t.Context(), make([]byte, 4), off); err != nil && err != io.EOF {
+		if _, err := o.ReadAt(t.Context(), make([]byte, 4), off); err != nil && !errors.Is(err, io.EOF) {
 			t.Error(err)
 		}
 	}

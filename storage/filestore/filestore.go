@@ -91,15 +91,15 @@ func (s *Store) open(ctx context.Context, path string) (*object, error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return nil, mapError(err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return nil, fmt.Errorf("%w: not a regular file", storage.ErrNotExist)
 	}
 	if err := unix.SetNonblock(fd, false); err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return nil, err
 	}
 	return &object{
@@ -134,7 +134,7 @@ func (s *Store) list(ctx context.Context, dir string) ([]storage.Entry, error) {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), dir)
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var entries []storage.Entry
 	for {
 		names, err := f.Readdirnames(listBatch)

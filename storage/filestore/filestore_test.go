@@ -83,8 +83,10 @@ func TestLinksAndSpecialFilesAreNotThere(t *testing.T) {
 			t.Errorf("List(%q) = %v, %v, want %s alone", dir, entries, err, want)
 		}
 	}
-	for _, path := range []string{"link-out", "link-file", "link-file-in", "link-loop", "link-dangling", "fifo", "socket",
-		"link-out/secret", "link-up/secret", "link-inside/f", "link-itself/p/f", "p/link-parent/p/f", "fifo/x"} {
+	for _, path := range []string{
+		"link-out", "link-file", "link-file-in", "link-loop", "link-dangling", "fifo", "socket",
+		"link-out/secret", "link-up/secret", "link-inside/f", "link-itself/p/f", "p/link-parent/p/f", "fifo/x",
+	} {
 		if o, err := s.Open(t.Context(), path); !errors.Is(err, storage.ErrNotExist) {
 			t.Errorf("Open(%q) = %v, %v, want ErrNotExist", path, o, err)
 		}
@@ -268,8 +270,8 @@ func TestListIsCancelled(t *testing.T) {
 
 // endsAfter is a context that ends while it is used, at the same moment in every run.
 type endsAfter struct {
-	context.Context
-	looks int
+	context.Context //nolint:containedctx // it is one
+	looks           int
 }
 
 func (c *endsAfter) Err() error {

@@ -56,7 +56,7 @@ func (s *Store) replace(root *os.File) (bool, error) {
 		return false, fmt.Errorf("folder %s was removed: %w", s.dir, err)
 	}
 	s.root = again
-	root.Close()
+	_ = root.Close()
 	return true, nil
 }
 
@@ -91,7 +91,7 @@ func walk(ctx context.Context, root int, path string, flags int) (int, error) {
 	at := root
 	defer func() {
 		if at != root {
-			unix.Close(at)
+			_ = unix.Close(at)
 		}
 	}()
 	for {
@@ -104,7 +104,7 @@ func walk(ctx context.Context, root int, path string, flags int) (int, error) {
 			return -1, err
 		}
 		if at != root {
-			unix.Close(at)
+			_ = unix.Close(at)
 		}
 		at, path = next, rest
 		if err := ctx.Err(); err != nil {
@@ -150,6 +150,7 @@ func mapError(err error) error {
 		return fmt.Errorf("%w: %w", storage.ErrPermission, err)
 	case unix.EMFILE, unix.ENFILE, unix.ETIMEDOUT, unix.ESTALE, unix.EHOSTDOWN, unix.EHOSTUNREACH:
 		return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
+	default:
+		return err
 	}
-	return err
 }

@@ -78,8 +78,10 @@ func attempt(ctx context.Context, s storage.Store, op Op) ([]byte, error) {
 
 func TestFaults(t *testing.T) {
 	data := []byte("0123456789")
-	wantErr := map[Effect]error{NotExist: storage.ErrNotExist, Denied: storage.ErrPermission, Unavailable: storage.ErrUnavailable,
-		Cancelled: context.Canceled, Short: io.ErrUnexpectedEOF}
+	wantErr := map[Effect]error{
+		NotExist: storage.ErrNotExist, Denied: storage.ErrPermission, Unavailable: storage.ErrUnavailable,
+		Cancelled: context.Canceled, Short: io.ErrUnexpectedEOF,
+	}
 	for _, op := range []Op{Open, List, Read} {
 		for _, effect := range Effects(op) {
 			t.Run(op.String()+" "+effect.String(), func(t *testing.T) {
