@@ -234,6 +234,18 @@ func (v *View) timeOf(instant string) time.Time {
 	return t
 }
 
+// Source is the number of bytes of the base and log files that the file is made of: about what it takes on disk.
+func (f *File) Source() int64 {
+	n := int64(0)
+	if f.base != nil {
+		n = f.base.Size
+	}
+	for _, l := range f.logs {
+		n += l.Size
+	}
+	return n
+}
+
 // Details are what a file is made of.
 type Details struct {
 	FileGroup string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hudifs/hudifs/internal/timeline"
 )
@@ -233,8 +234,8 @@ func changed(i timeline.Instant) bool {
 
 // Instant is an instant of the timeline.
 type Instant struct {
-	Time           string `json:"time"` // when it was requested
-	CompletionTime string `json:"completion_time,omitempty"`
+	Time           string `json:"requested"`
+	CompletionTime string `json:"completed,omitempty"`
 	Action         string `json:"action"`
 	State          string `json:"state"`
 	Archived       bool   `json:"archived,omitempty"`
@@ -317,3 +318,28 @@ func (t *Table) Steps(ctx context.Context) ([]string, error) {
 
 // Newest is the time of the newest completed write, "" where there is none.
 func (t *Table) Newest() string { return newestOf(t.current().tl.CompletedWrites()) }
+
+// Earlier gives queries for what Latest was before each of the newest writes that completed since a time, at most n, newest first.
+func (t *Table) Earlier(since time.Time, n int) []Query {
+	st := t.current()
+	writes := st.tl.CompletedWrites()
+	var out []Query
+	for i := len(writes) - 1; i > 0 && len(out) < n; i-- {
+		done, ok := timeline.TimeOf(writes[i].CompletionTime, st.config.Location(t.opts.Zone))
+		if ok && done.Before(since) {
+			break
+		}
+		out = append(out, AsOf(writes[i-1].Time))
+	}
+	return out
+}
+
+// ModTime is the time of the newest completed write.
+func (t *Table) ModTime() time.Time {
+	st := t.current()
+	at, ok := timeline.TimeOf(newestOf(st.tl.CompletedWrites()), st.config.Location(t.opts.Zone))
+	if !ok {
+		return time.Unix(0, 0)
+	}
+	return at
+}

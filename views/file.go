@@ -1,0 +1,132 @@
+package views
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/hudifs/hudifs/cache"
+	"github.com/hudifs/hudifs/hudi"
+	"github.com/hudifs/hudifs/storage"
+)
+
+// file is a file of a view.
+type file struct {
+	tab  *table
+	file *hudi.File
+}
+
+// inode follows from the file's ID, so that equal bytes share the page cache wherever they are shown.
+func (f *file) inode() uint64 {
+	id := f.file.ID()
+	n := binary.BigEndian.Uint64(id[:])
+	if n < 2 {
+		n += 2
+	}
+	return n
+}
+
+func (f *file) Attr(ctx context.Context) (Attr, error) {
+	size, bounded, err := f.file.Size(ctx)
+	if err != nil {
+		return Attr{}, f.explain(err)
+	}
+	if !bounded {
+		f.tab.t.measured.Add(1)
+	}
+	return Attr{
+		Inode: f.inode(), Size: size, Disk: min(size, f.file.Source()), ModTime: f.file.ModTime(), Frozen: true,
+	}, nil
+}
+
+// explain says of an object that is gone that it was there when the view was listed.
+func (f *file) explain(err error) error {
+	if errors.Is(err, storage.ErrNotExist) && !errors.Is(err, ErrStale) {
+		return fmt.Errorf("%w: %w", ErrStale, err)
+	}
+	return classify(err)
+}
+
+func (f *file) Xattrs(context.Context) (map[string]string, error) {
+	d := f.file.Details()
+	return map[string]string{
+		xattrPrefix + "table": f.tab.hudi.Info().Name, xattrPrefix + "partition": f.file.Partition(),
+		xattrPrefix + "file_group": d.FileGroup, xattrPrefix + "base_file": d.Base, xattrPrefix + "log_files": strings.Join(d.Logs, "\n"),
+		xattrPrefix + "instant": d.Instant, xattrPrefix + "as_is": strconv.FormatBool(d.AsIs),
+	}, nil
+}
+
+func (f *file) Open(ctx context.Context) (Handle, error) {
+	size, _, err := f.file.Size(ctx)
+	if err != nil {
+		return nil, f.explain(err)
+	}
+	where, ok, err := f.file.Base(ctx)
+	if err != nil {
+		return nil, f.explain(err)
+	}
+	if ok {
+		return f.openBase(ctx, where, size)
+	}
+	e, err := f.tab.t.opts.Cache.Do(ctx, f.file.ID(), size, func(ctx context.Context, w *cache.Writer) error {
+		select {
+		case f.tab.t.rendered <- struct{}{}:
+			defer func() { <-f.tab.t.rendered }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return f.file.Render(ctx, w)
+	})
+	if err != nil {
+		return nil, f.explain(err)
+	}
+	return localHandle{e.File(), e}, nil
+}
+
+func (f *file) openBase(ctx context.Context, where string, size int64) (Handle, error) {
+	o, err := f.tab.store.Open(ctx, where)
+	if err != nil {
+		return nil, f.explain(err)
+	}
+	if o.Size() != size {
+		return nil, errors.Join(fmt.Errorf("%s: %d bytes where the listing had %d", where, o.Size(), size), o.Close())
+	}
+	if local := storage.OSFile(o); local != nil {
+		return localHandle{local, o}, nil
+	}
+	return objectHandle{o}, nil
+}
+
+// localHandle is open on a local file.
+type localHandle struct {
+	local *os.File
+	io.Closer
+}
+
+func (h localHandle) OSFile() *os.File { return h.local }
+
+func (h localHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return atEnd(h.local.ReadAt(p, off))
+}
+
+// objectHandle is open on an object of a store.
+type objectHandle struct{ storage.Object }
+
+func (h objectHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	return atEnd(h.Object.ReadAt(ctx, p, off))
+}
+
+func atEnd(n int, err error) (int, error) {
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}

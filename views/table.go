@@ -1,0 +1,207 @@
+package views
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hudifs/hudifs/hudi"
+	"github.com/hudifs/hudifs/storage"
+)
+
+// The extended attributes.
+const (
+	xattrPrefix = "user.hudi."
+	xattrError  = xattrPrefix + "error"
+)
+
+// maxViews is how many views of one state of a table are kept at once. Further ones are made when they are asked for.
+const maxViews = 256
+
+// table is an open table and the views of it that are in use.
+type table struct {
+	t     *Tree
+	path  string
+	store storage.Store
+	hudi  *hudi.Table
+
+	mu    sync.Mutex
+	views map[string]*viewDir // guarded by mu; those of the current state, by query
+	state uint64              // guarded by mu; counts states
+}
+
+// refresh looks for new commits.
+func (tab *table) refresh(ctx context.Context) (bool, error) {
+	changed, err := tab.hudi.Refresh(ctx)
+	if err != nil {
+		return false, fmt.Errorf("table %s: %w", tab.name(), err)
+	}
+	if changed {
+		tab.mu.Lock()
+		defer tab.mu.Unlock()
+		tab.views = map[string]*viewDir{}
+		tab.state++
+	}
+	return changed, nil
+}
+
+func (tab *table) name() string {
+	if tab.path != "" {
+		return tab.path
+	}
+	return tab.hudi.Info().Name
+}
+
+// view is the folder of a query's answer on the current state of the table. A query that has none gives a folder that says why; only a
+// text that names no instant is an error.
+func (tab *table) view(ctx context.Context, q hudi.Query) (Dir, error) {
+	tab.mu.Lock()
+	dir, state := tab.views[q.String()], tab.state
+	tab.mu.Unlock()
+	if dir != nil {
+		return dir, nil
+	}
+	v, err := tab.hudi.View(ctx, q)
+	if errors.Is(err, hudi.ErrBadName) {
+		return nil, classify(err)
+	}
+	if err != nil {
+		return &refusedDir{inode: inodeOf("refused", tab.path, q.String()), err: classify(err), at: tab.modTime()}, nil
+	}
+	tab.t.queries.Add(1)
+	dir = newViewDir(tab, v)
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	if tab.state != state {
+		return dir, nil
+	}
+	if first := tab.views[q.String()]; first != nil {
+		return first, nil
+	}
+	if len(tab.views) >= maxViews {
+		tab.views = map[string]*viewDir{}
+	}
+	tab.views[q.String()] = dir
+	return dir, nil
+}
+
+func (tab *table) modTime() time.Time { return tab.hudi.ModTime() }
+
+// tableDir is the folder of a table.
+type tableDir struct{ tab *table }
+
+const (
+	latestName      = "latest"
+	asOfName        = "asof"
+	incrementalName = "incremental"
+	optimizedName   = "read_optimized"
+	aboutName       = ".hudi"
+)
+
+func (d *tableDir) Attr(context.Context) (Attr, error) {
+	return Attr{Inode: inodeOf("table", d.tab.path), Dir: true, ModTime: d.tab.modTime()}, nil
+}
+
+func (d *tableDir) Xattrs(context.Context) (map[string]string, error) {
+	i := d.tab.hudi.Info()
+	return map[string]string{
+		xattrPrefix + "table": i.Name, xattrPrefix + "version": fmt.Sprint(i.Version), xattrPrefix + "type": i.Type,
+		xattrPrefix + "instant": d.tab.hudi.Newest(),
+	}, nil
+}
+
+func (d *tableDir) Entries(context.Context) ([]Entry, error) {
+	var out []Entry
+	for _, name := range []string{aboutName, asOfName, incrementalName, latestName, optimizedName} {
+		out = append(out, Entry{Name: name, Dir: true, Inode: inodeOf("in table", d.tab.path, name)})
+	}
+	return out, nil
+}
+
+func (d *tableDir) Lookup(ctx context.Context, name string) (Node, error) {
+	switch name {
+	case latestName:
+		return node(d.tab.view(ctx, hudi.Latest()))
+	case optimizedName:
+		return node(d.tab.view(ctx, hudi.ReadOptimized()))
+	case asOfName:
+		return &asOfDir{d.tab}, nil
+	case incrementalName:
+		return &rangesDir{d.tab}, nil
+	case aboutName:
+		return &aboutDir{d.tab}, nil
+	}
+	return nil, notFound(name)
+}
+
+func node(d Dir, err error) (Node, error) {
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// asOfDir lists the instants that the table can be shown as of.
+type asOfDir struct{ tab *table }
+
+func (d *asOfDir) Attr(context.Context) (Attr, error) {
+	return Attr{Inode: inodeOf("in table", d.tab.path, asOfName), Dir: true, ModTime: d.tab.modTime()}, nil
+}
+
+func (d *asOfDir) Xattrs(context.Context) (map[string]string, error) { return nil, nil }
+
+func (d *asOfDir) Entries(ctx context.Context) ([]Entry, error) {
+	instants, err := d.tab.hudi.Servable(ctx)
+	if err != nil {
+		return nil, classify(err)
+	}
+	var out []Entry
+	for _, i := range instants[max(0, len(instants)-d.tab.t.opts.ListInstants):] {
+		out = append(out, Entry{Name: i.Time, Dir: true, Inode: inodeOf("in table", d.tab.path, asOfName, i.Time)})
+	}
+	return out, nil
+}
+
+func (d *asOfDir) Lookup(ctx context.Context, name string) (Node, error) {
+	return node(d.tab.view(ctx, hudi.AsOf(name)))
+}
+
+// rangesDir lists the steps from each instant to the next.
+type rangesDir struct{ tab *table }
+
+const rangeDots = ".."
+
+func (d *rangesDir) Attr(context.Context) (Attr, error) {
+	return Attr{Inode: inodeOf("in table", d.tab.path, incrementalName), Dir: true, ModTime: d.tab.modTime()}, nil
+}
+
+func (d *rangesDir) Xattrs(context.Context) (map[string]string, error) { return nil, nil }
+
+func (d *rangesDir) Entries(ctx context.Context) ([]Entry, error) {
+	steps, err := d.tab.hudi.Steps(ctx)
+	if err != nil {
+		return nil, classify(err)
+	}
+	var out []Entry
+	begin := "000"
+	for _, end := range steps {
+		name := begin + rangeDots + end
+		out = append(out, Entry{Name: name, Dir: true, Inode: inodeOf("in table", d.tab.path, incrementalName, name)})
+		begin = end
+	}
+	out = out[max(0, len(out)-d.tab.t.opts.ListInstants):]
+	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+func (d *rangesDir) Lookup(ctx context.Context, name string) (Node, error) {
+	begin, end, ok := strings.Cut(name, rangeDots)
+	if !ok {
+		return nil, notFound(name)
+	}
+	return node(d.tab.view(ctx, hudi.Incremental(begin, end)))
+}

@@ -1,0 +1,271 @@
+package views
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgraph-io/ristretto/v2"
+
+	"github.com/hudifs/hudifs/cache"
+	"github.com/hudifs/hudifs/hudi"
+	"github.com/hudifs/hudifs/storage"
+)
+
+// Options say how tables are shown.
+type Options struct {
+	// Partitions is how partition folders are named: "plain" or "" by their values, "table" as in the table, "flat" not at all.
+	Partitions string
+	// ListInstants is how many instants, and steps between them, are listed. 0 is 1000.
+	ListInstants int
+	// Timezone is that of timelines in local time; nil is UTC.
+	Timezone *time.Location
+	// Grace is how long a file that latest has listed can still be found by its name.
+	Grace time.Duration
+	// PollInterval is how often Run looks for new commits. 0 is 2 s.
+	PollInterval time.Duration
+	// Cache keeps rendered files; nil keeps none.
+	Cache *cache.Disk
+	// Memory is the budget for what is kept in memory, in bytes. 0 is 512 MiB.
+	Memory int64
+	// MergeRules are "auto" or "", "0.x" or "1.x".
+	MergeRules string
+	// OnDamage is "refuse" or "", or "skip".
+	OnDamage string
+	// BootstrapBase is where the source files of a bootstrapped table lie now.
+	BootstrapBase string
+	// Logger gets warnings; nil is silent.
+	Logger *slog.Logger
+	// Clock gives the time; nil is time.Now.
+	Clock func() time.Time
+}
+
+// Tree shows a table, or all tables below a folder. It may be used from many goroutines.
+type Tree struct {
+	store    *storage.Counting
+	opts     Options
+	memo     *ristretto.Cache[string, any]
+	rendered chan struct{} // holds a token for each rendering that runs
+	root     Dir
+	started  time.Time
+	measured atomic.Int64 // files that were rendered to find out their size
+	queries  atomic.Int64 // views made
+
+	mu    sync.Mutex
+	hooks []func()          // guarded by mu
+	known map[string]*table // guarded by mu; by path below the store's root
+}
+
+// Open opens the table at the root of a store or, where there is none, finds the tables below it. It fails with
+// hudi.ErrNotTable where there is none at all.
+func Open(ctx context.Context, s storage.Store, o *Options) (*Tree, error) {
+	t := &Tree{store: storage.NewCounting(s), known: map[string]*table{}}
+	if o != nil {
+		t.opts = *o
+	}
+	if err := t.setDefaults(); err != nil {
+		return nil, err
+	}
+	t.started = t.opts.Clock()
+	t.rendered = make(chan struct{}, runtime.GOMAXPROCS(0))
+	const counters = 100_000
+	memo, err := ristretto.NewCache(&ristretto.Config[string, any]{
+		NumCounters: counters, MaxCost: t.opts.Memory / 8, BufferItems: 64,
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.memo = memo
+	if t.root, err = t.findTables(ctx); err != nil {
+		memo.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Tree) setDefaults() error {
+	o := &t.opts
+	if o.ListInstants == 0 {
+		o.ListInstants = 1000
+	}
+	if o.PollInterval == 0 {
+		o.PollInterval = 2 * time.Second
+	}
+	if o.Memory == 0 {
+		o.Memory = 512 << 20
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now //nolint:forbidigo // this is the clock
+	}
+	for _, c := range []struct {
+		what, is string
+		may      []string
+	}{
+		{"partitions", o.Partitions, []string{"", "plain", "table", "flat"}},
+		{"merge rules", o.MergeRules, []string{"", "auto", "0.x", "1.x"}},
+		{"what to do on damage", o.OnDamage, []string{"", "refuse", "skip"}},
+	} {
+		if !slices.Contains(c.may, c.is) {
+			return fmt.Errorf("%s: %q is none of %s", c.what, c.is, strings.Join(c.may[1:], ", "))
+		}
+	}
+	return nil
+}
+
+// findTables makes the root of the tree.
+func (t *Tree) findTables(ctx context.Context) (Dir, error) {
+	first, err := t.table(ctx, "")
+	if err == nil {
+		return &tableDir{first}, nil
+	}
+	if !errors.Is(err, hudi.ErrNotTable) {
+		return nil, err
+	}
+	w := &warehouse{t: t}
+	found, listErr := w.scan(ctx)
+	if listErr != nil {
+		return nil, listErr
+	}
+	if len(found) == 0 {
+		return nil, err
+	}
+	return &folder{w: w}, nil
+}
+
+// Root is the top of the tree: a table's folder, or a folder of tables.
+func (t *Tree) Root() Dir { return t.root }
+
+// Close frees what the tree keeps in memory. It must not be used afterwards.
+func (t *Tree) Close() error {
+	t.memo.Close()
+	return nil
+}
+
+// OnChange has f called after a table has changed.
+func (t *Tree) OnChange(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hooks = append(t.hooks, f)
+}
+
+// Refresh looks for new commits of all tables that have been used.
+func (t *Tree) Refresh(ctx context.Context) error {
+	t.mu.Lock()
+	tables := make([]*table, 0, len(t.known))
+	for _, tab := range t.known {
+		tables = append(tables, tab)
+	}
+	t.mu.Unlock()
+	changed := false
+	var errs []error
+	for _, tab := range tables {
+		c, err := tab.refresh(ctx)
+		changed = changed || c
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if changed {
+		t.mu.Lock()
+		hooks := slices.Clone(t.hooks)
+		t.mu.Unlock()
+		for _, f := range hooks {
+			f()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Run refreshes at each poll interval until ctx ends.
+func (t *Tree) Run(ctx context.Context) {
+	tick := time.NewTicker(t.opts.PollInterval)
+	defer tick.Stop()
+	failing := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := t.Refresh(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			failing = ""
+		case err.Error() != failing: // once, not every two seconds
+			failing = err.Error()
+			t.opts.Logger.WarnContext(ctx, "looking for new commits failed", "err", err)
+		}
+	}
+}
+
+// table opens a table, once.
+func (t *Tree) table(ctx context.Context, where string) (*table, error) {
+	t.mu.Lock()
+	tab := t.known[where]
+	t.mu.Unlock()
+	if tab != nil {
+		return tab, nil
+	}
+	rules := hudi.MergeRules(t.opts.MergeRules)
+	if rules == "auto" {
+		rules = hudi.RulesOfVersion
+	}
+	store := storage.Store(t.store)
+	if where != "" {
+		store = storage.Sub(store, where)
+	}
+	h, err := hudi.Open(ctx, store, &hudi.Options{
+		MergeRules: rules, SkipDamage: t.opts.OnDamage == "skip", Zone: t.opts.Timezone,
+		Memo: memo{t.memo, where}, Logger: t.opts.Logger, Clock: t.opts.Clock,
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if first := t.known[where]; first != nil {
+		return first, nil
+	}
+	tab = &table{t: t, path: where, store: store, hudi: h, views: map[string]*viewDir{}}
+	t.known[where] = tab
+	return tab, nil
+}
+
+// memo keeps what one table wants remembered.
+type memo struct {
+	cache *ristretto.Cache[string, any]
+	table string
+}
+
+func (m memo) Get(key string) (any, bool)            { return m.cache.Get(m.table + "\x00" + key) }
+func (m memo) Put(key string, value any, cost int64) { m.cache.Set(m.table+"\x00"+key, value, cost) }
+
+// inodeOf makes a stable number out of what identifies a node.
+func inodeOf(parts ...string) uint64 {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	n := binary.BigEndian.Uint64(h.Sum(nil))
+	if n < 2 { // 0 is no number, 1 is the root's
+		n += 2
+	}
+	return n
+}
+
+func join(elem ...string) string { return path.Join(elem...) }

@@ -1,0 +1,233 @@
+package views
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hudifs/hudifs/hudi"
+)
+
+// viewDir is the folder of a view. It never changes: what the name leads to after a commit is another folder.
+type viewDir struct {
+	tab   *table
+	view  *hudi.View
+	inode uint64
+
+	mu  sync.Mutex
+	top *partition // guarded by mu; nil until it was needed
+}
+
+func newViewDir(tab *table, v *hudi.View) *viewDir {
+	return &viewDir{tab: tab, view: v, inode: inodeOf("view", tab.path, v.Query().String(), v.State())}
+}
+
+// partition is a folder of a view: its files, and the partition folders below it. It is not changed once made.
+type partition struct {
+	dir     *viewDir
+	path    string // below the view
+	folders map[string]*partition
+	files   map[string]*file
+	modTime time.Time
+}
+
+func (d *viewDir) load(ctx context.Context) (*partition, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.top != nil {
+		return d.top, nil
+	}
+	partitions, err := d.view.Partitions(ctx)
+	if err != nil {
+		return nil, classify(err)
+	}
+	top := &partition{dir: d, modTime: d.view.ModTime()}
+	layout := d.tab.layout()
+	for _, p := range partitions {
+		at := top
+		for _, name := range layout.folders(p) {
+			at = at.folder(name)
+		}
+		files, err := d.view.Files(ctx, p)
+		if err != nil {
+			return nil, classify(err)
+		}
+		for _, f := range files {
+			at.add(f)
+		}
+	}
+	top.finish()
+	d.top = top
+	return top, nil
+}
+
+func (p *partition) folder(name string) *partition {
+	if p.folders[name] == nil {
+		if p.folders == nil {
+			p.folders = map[string]*partition{}
+		}
+		p.folders[name] = &partition{dir: p.dir, path: join(p.path, name)}
+	}
+	return p.folders[name]
+}
+
+// add puts a file into the folder. Without partition folders files of several partitions may have the same name; then
+// the partition goes into the name of the later one.
+func (p *partition) add(f *hudi.File) {
+	if p.files == nil {
+		p.files = map[string]*file{}
+	}
+	name := f.Name()
+	if p.files[name] != nil {
+		name = fmt.Sprintf("%016x_%s", inodeOf("partition", f.Partition()), name)
+	}
+	p.files[name] = &file{tab: p.dir.tab, file: f}
+}
+
+// finish finds the modification times: a folder has that of the newest file below it.
+func (p *partition) finish() {
+	for _, f := range p.files {
+		if t := f.file.ModTime(); t.After(p.modTime) {
+			p.modTime = t
+		}
+	}
+	for _, b := range p.folders {
+		if b.finish(); b.modTime.After(p.modTime) {
+			p.modTime = b.modTime
+		}
+	}
+}
+
+func (d *viewDir) Attr(context.Context) (Attr, error) {
+	return Attr{Inode: d.inode, Dir: true, ModTime: d.view.ModTime(), Frozen: true}, nil
+}
+
+func (d *viewDir) Xattrs(ctx context.Context) (map[string]string, error) {
+	out := map[string]string{
+		xattrPrefix + "table": d.tab.hudi.Info().Name, xattrPrefix + "query": d.view.Query().String(), xattrPrefix + "instant": d.view.Instant(),
+	}
+	if _, err := d.load(ctx); err != nil {
+		out[xattrError] = err.Error()
+	}
+	return out, nil
+}
+
+func (d *viewDir) Entries(ctx context.Context) ([]Entry, error) {
+	top, err := d.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return top.Entries(ctx)
+}
+
+func (d *viewDir) Lookup(ctx context.Context, name string) (Node, error) {
+	top, err := d.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return top.Lookup(ctx, name)
+}
+
+func (p *partition) inode() uint64 { return inodeOf("partition of", fmt.Sprint(p.dir.inode), p.path) }
+
+func (p *partition) Attr(context.Context) (Attr, error) {
+	return Attr{Inode: p.inode(), Dir: true, ModTime: p.modTime, Frozen: true}, nil
+}
+
+func (p *partition) Xattrs(context.Context) (map[string]string, error) {
+	return map[string]string{xattrPrefix + "table": p.dir.tab.hudi.Info().Name, xattrPrefix + "partition": p.path}, nil
+}
+
+func (p *partition) Entries(context.Context) ([]Entry, error) {
+	var out []Entry
+	for name, f := range p.files {
+		out = append(out, Entry{Name: name, Inode: f.inode()})
+	}
+	for name, b := range p.folders {
+		out = append(out, Entry{Name: name, Dir: true, Inode: b.inode()})
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+func (p *partition) Lookup(ctx context.Context, name string) (Node, error) {
+	if n := p.find(name); n != nil {
+		return n, nil
+	}
+	if p.dir.view.Query() == hudi.Latest() {
+		return p.dir.tab.earlier(ctx, p.path, name)
+	}
+	return nil, notFound(name)
+}
+
+func (p *partition) find(name string) Node {
+	if f := p.files[name]; f != nil {
+		return f
+	}
+	if b := p.folders[name]; b != nil {
+		return b
+	}
+	return nil
+}
+
+// at walks to a folder below the partition, nil where there is none.
+func (p *partition) at(where string) *partition {
+	for name := range strings.SplitSeq(where, "/") {
+		if name == "" {
+			continue
+		}
+		if p = p.folders[name]; p == nil {
+			return nil
+		}
+	}
+	return p
+}
+
+// layout is how partition paths become folders.
+type layout struct {
+	form   string
+	fields []string
+}
+
+func (tab *table) layout() layout {
+	return layout{form: tab.t.opts.Partitions, fields: tab.hudi.Info().PartitionFields}
+}
+
+// folders are the names of the folders for a partition path.
+func (l layout) folders(path string) []string {
+	if path == "" || l.form == "flat" {
+		return nil
+	}
+	names := strings.Split(path, "/")
+	if l.form == "table" {
+		return names
+	}
+	for i, name := range names {
+		for _, f := range l.fields {
+			if v, ok := strings.CutPrefix(name, f+"="); ok {
+				name = v
+				break
+			}
+		}
+		names[i] = plainName(name)
+	}
+	return names
+}
+
+// plainName escapes what engines would take for something else than a folder of files: they read a column out of a name
+// with =, and overlook one that begins with _ or a point. The escapes are those of Hudi's own encoding of partition paths.
+func plainName(value string) string {
+	if value == "" {
+		return "%"
+	}
+	value = strings.ReplaceAll(value, "=", "%3D")
+	switch value[0] {
+	case '_', '.':
+		value = "%" + strings.ToUpper(hex.EncodeToString([]byte{value[0]})) + value[1:]
+	}
+	return value
+}
