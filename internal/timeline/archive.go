@@ -130,7 +130,7 @@ func (t *Timeline) archiveLog(ctx context.Context, file string) ([]Instant, erro
 	if err != nil {
 		return nil, err
 	}
-	defer o.Close()
+	defer func() { _ = o.Close() }()
 	log, err := logfile.Scan(storage.ReaderAt(ctx, o), o.Size())
 	if err != nil {
 		return nil, logError(file, err)
@@ -247,7 +247,7 @@ func (t *Timeline) readArchiveEntry(ctx context.Context, in Instant) (content, e
 	if err != nil {
 		return content{}, err
 	}
-	defer o.Close()
+	defer func() { _ = o.Close() }()
 	if in.at.length > o.Size() {
 		return content{}, corruptf(in.at.file, in.at.offset, "expected a record of %d bytes", in.at.length)
 	}

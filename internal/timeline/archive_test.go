@@ -3,6 +3,7 @@ package timeline
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -28,24 +29,36 @@ func TestHistoryLayout1(t *testing.T) {
 	}{
 		{"no folder", files{}, []string{"5 commit completed"}},
 		{"states", files{oldArchive + "1_1-0-1": first}, []string{"1 commit completed archived", "2 commit completed archived", "5 commit completed"}},
-		{"several blocks and files", files{oldArchive + "1_1-0-1": first + block(entry("3", "clean", "COMPLETED", "")), oldArchive + "10_1-0-1": block(entry("0", "deltacommit", "COMPLETED", ""))},
-			[]string{"0 deltacommit completed archived", "1 commit completed archived", "2 commit completed archived", "3 clean completed archived", "5 commit completed"}},
-		{"the same twice, and still active", files{oldArchive + "1_1-0-1": first, oldArchive + "2_1-0-1": first + block(entry("5", "commit", "COMPLETED", ""))},
-			[]string{"1 commit completed archived", "2 commit completed archived", "5 commit completed"}},
-		{"a torn tail", files{oldArchive + "1_1-0-1": first + first[:100]},
-			[]string{"1 commit completed archived", "2 commit completed archived", "5 commit completed"}},
+		{
+			"several blocks and files",
+			files{oldArchive + "1_1-0-1": first + block(entry("3", "clean", "COMPLETED", "")), oldArchive + "10_1-0-1": block(entry("0", "deltacommit", "COMPLETED", ""))},
+			[]string{"0 deltacommit completed archived", "1 commit completed archived", "2 commit completed archived", "3 clean completed archived", "5 commit completed"},
+		},
+		{
+			"the same twice, and still active",
+			files{oldArchive + "1_1-0-1": first, oldArchive + "2_1-0-1": first + block(entry("5", "commit", "COMPLETED", ""))},
+			[]string{"1 commit completed archived", "2 commit completed archived", "5 commit completed"},
+		},
+		{
+			"a torn tail",
+			files{oldArchive + "1_1-0-1": first + first[:100]},
+			[]string{"1 commit completed archived", "2 commit completed archived", "5 commit completed"},
+		},
 		{"foreign files", files{oldArchive + "1_1-0-1.crc": "x", "/.hoodie/archived/x": "x", "/.hoodie/archived/.other_.archive.1_1-0-1": "x"}, []string{"5 commit completed"}},
 		{"an unknown action", files{oldArchive + "1_1-0-1": block(entry("1", "dance", "COMPLETED", ""))}, []string{"5 commit completed"}},
-		{"a merge under way", files{oldArchive + "1_1-0-1": first, oldArchive + "2_1-0-1": "half written",
-			"/.hoodie/archived/mergeArchivePlan": container(t, `{"type":"record","name":"P","fields":[{"name":"mergedArchiveFileName","type":["null","string"]}]}`,
-				map[string]any{"mergedArchiveFileName": text(".commits_.archive.2_1-0-1")})},
-			[]string{"1 commit completed archived", "2 commit completed archived", "5 commit completed"}},
+		{
+			"a merge under way",
+			files{
+				oldArchive + "1_1-0-1": first, oldArchive + "2_1-0-1": "half written",
+				"/.hoodie/archived/mergeArchivePlan": container(t, `{"type":"record","name":"P","fields":[{"name":"mergedArchiveFileName","type":["null","string"]}]}`,
+					map[string]any{"mergedArchiveFileName": text(".commits_.archive.2_1-0-1")}),
+			},
+			[]string{"1 commit completed archived", "2 commit completed archived", "5 commit completed"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := files{"5.commit": "{}", "6.commit.requested": ""}
-			for name, data := range c.files {
-				f[name] = data
-			}
+			maps.Copy(f, c.files)
 			tl, _ := table(t, 6, f)
 			got, err := tl.History(t.Context())
 			if err != nil || !slices.Equal(names(got), c.want) {
@@ -116,18 +129,20 @@ func TestHistoryLayout2(t *testing.T) {
 	}{
 		{"nothing", files{newArchive + "x": ""}, []string{"5 commit completed 6"}},
 		{"one file", files{newArchive + "_version_": "7", newArchive + "manifest_7": manifest("a.parquet"), newArchive + "a.parquet": a}, both},
-		{"the same in two levels, and still active", files{newArchive + "_version_": "7\n", newArchive + "manifest_7": manifest("a.parquet", "b.parquet"),
-			newArchive + "a.parquet": a, newArchive + "b.parquet": b}, both},
-		{"only the manifest's files count", files{newArchive + "_version_": "7", newArchive + "manifest_7": manifest("a.parquet"), newArchive + "manifest_6": manifest("z"),
-			newArchive + "a.parquet": a, newArchive + "z.parquet": "garbage"}, both},
+		{"the same in two levels, and still active", files{
+			newArchive + "_version_": "7\n", newArchive + "manifest_7": manifest("a.parquet", "b.parquet"),
+			newArchive + "a.parquet": a, newArchive + "b.parquet": b,
+		}, both},
+		{"only the manifest's files count", files{
+			newArchive + "_version_": "7", newArchive + "manifest_7": manifest("a.parquet"), newArchive + "manifest_6": manifest("z"),
+			newArchive + "a.parquet": a, newArchive + "z.parquet": "garbage",
+		}, both},
 		{"no version", files{newArchive + "manifest_9": "garbage", newArchive + "manifest_10": manifest("a.parquet"), newArchive + "manifest_11.tmp": "", newArchive + "a.parquet": a}, both},
 		{"an unreadable version", files{newArchive + "_version_": "\x00", newArchive + "manifest_10": manifest("a.parquet"), newArchive + "a.parquet": a}, both},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := files{"5_6.commit": "{}"}
-			for name, data := range c.files {
-				f[name] = data
-			}
+			maps.Copy(f, c.files)
 			tl, _ := table(t, 9, f)
 			got, err := tl.History(t.Context())
 			if err != nil || !slices.Equal(names(got), c.want) {

@@ -24,9 +24,11 @@ func TestAvroAgainstGoavro(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	native := map[string]any{"b": true, "i": -3, "l": int64(1) << 60, "f": float32(1.5), "d": -2.5, "y": []byte("yy"), "s": "text", "x": []byte("xxx"),
+	native := map[string]any{
+		"b": true, "i": -3, "l": int64(1) << 60, "f": float32(1.5), "d": -2.5, "y": []byte("yy"), "s": "text", "x": []byte("xxx"),
 		"e": "B", "n": map[string]any{"int": 7}, "m": map[string]any{"k": 1, "l": -1}, "fixed2": []byte("FFF"), "z": nil,
-		"list": []any{nil, map[string]any{"c.d.Inner": map[string]any{"again": map[string]any{"c.d.Inner": map[string]any{"again": nil}}}}}}
+		"list": []any{nil, map[string]any{"c.d.Inner": map[string]any{"again": map[string]any{"c.d.Inner": map[string]any{"again": nil}}}}},
+	}
 	data, err := codec.BinaryFromNative(nil, native)
 	if err != nil {
 		t.Fatal(err)
@@ -37,9 +39,11 @@ func TestAvroAgainstGoavro(t *testing.T) {
 	}
 	r := newAvroReader("f", 0, data)
 	got := plain(r.value(typ, 0, true))
-	want := map[string]any{"b": true, "i": int64(-3), "l": int64(1) << 60, "f": 1.5, "d": -2.5, "y": []byte("yy"), "s": "text", "x": []byte("xxx"), "e": "B",
+	want := map[string]any{
+		"b": true, "i": int64(-3), "l": int64(1) << 60, "f": 1.5, "d": -2.5, "y": []byte("yy"), "s": "text", "x": []byte("xxx"), "e": "B",
 		"n": int64(7), "m": map[string]any{"k": int64(1), "l": int64(-1)}, "fixed2": []byte("FFF"), "z": nil,
-		"list": []any{nil, map[string]any{"again": map[string]any{"again": nil}}}}
+		"list": []any{nil, map[string]any{"again": map[string]any{"again": nil}}},
+	}
 	if r.err != nil || r.pos != len(data) || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v, %v at %d\nwant %v", got, r.err, r.pos, want)
 	}

@@ -31,39 +31,57 @@ func TestConfigKeys(t *testing.T) {
 		get   func(*Config) any
 		want  any
 	}{
-		{"hoodie.table.version=9", func(c *Config) any { return []any{c.Layout, c.TimelinePath, c.HistoryPath, c.ArchivePath} },
-			[]any{2, ".hoodie/timeline", ".hoodie/timeline/history", ""}},
-		{"hoodie.table.version=8 hoodie.timeline.path=tl hoodie.timeline.history.path=h/h", func(c *Config) any { return []any{c.TimelinePath, c.HistoryPath} },
-			[]any{".hoodie/tl", ".hoodie/tl/h/h"}},
-		{"hoodie.table.version=0 hoodie.timeline.layout.version=1 hoodie.archivelog.folder=old", func(c *Config) any { return []any{c.Version, c.Layout, c.ArchivePath} },
-			[]any{0, 1, ".hoodie/old"}},
+		{
+			"hoodie.table.version=9", func(c *Config) any { return []any{c.Layout, c.TimelinePath, c.HistoryPath, c.ArchivePath} },
+			[]any{2, ".hoodie/timeline", ".hoodie/timeline/history", ""},
+		},
+		{
+			"hoodie.table.version=8 hoodie.timeline.path=tl hoodie.timeline.history.path=h/h", func(c *Config) any { return []any{c.TimelinePath, c.HistoryPath} },
+			[]any{".hoodie/tl", ".hoodie/tl/h/h"},
+		},
+		{
+			"hoodie.table.version=0 hoodie.timeline.layout.version=1 hoodie.archivelog.folder=old", func(c *Config) any { return []any{c.Version, c.Layout, c.ArchivePath} },
+			[]any{0, 1, ".hoodie/old"},
+		},
 		{"hoodie.table.type=MERGE_ON_READ", func(c *Config) any { return c.Type }, MergeOnRead},
 		{"hoodie.table.recordkey.fields=a,,b.c", func(c *Config) any { return c.RecordKeys }, []string{"a", "b.c"}},
-		{"hoodie.table.partition.fields=region:SIMPLE,,evt:Timestamp,plain", func(c *Config) any { return c.PartitionFields },
-			[]PartitionField{{"region", false}, {"evt", true}, {"plain", false}}},
-		{"hoodie.table.partition.fields=a hoodie.table.keygenerator.type=TIMESTAMP_AVRO", func(c *Config) any { return []any{c.KeyGenerator, c.PartitionFields} },
-			[]any{KeyTimestamp, []PartitionField{{"a", true}}}},
+		{
+			"hoodie.table.partition.fields=region:SIMPLE,,evt:Timestamp,plain", func(c *Config) any { return c.PartitionFields },
+			[]PartitionField{{"region", false}, {"evt", true}, {"plain", false}},
+		},
+		{
+			"hoodie.table.partition.fields=a hoodie.table.keygenerator.type=TIMESTAMP_AVRO", func(c *Config) any { return []any{c.KeyGenerator, c.PartitionFields} },
+			[]any{KeyTimestamp, []PartitionField{{"a", true}}},
+		},
 		{"hoodie.table.partition.fields=", func(c *Config) any { return c.PartitionFields }, []PartitionField(nil)},
-		{"hoodie.deltastreamer.keygen.timebased.timestamp.type=unix_timestamp hoodie.keygen.timebased.timezone=GMT+8 hoodie.keygen.timebased.input.timezone=CET",
+		{
+			"hoodie.deltastreamer.keygen.timebased.timestamp.type=unix_timestamp hoodie.keygen.timebased.timezone=GMT+8 hoodie.keygen.timebased.input.timezone=CET",
 			func(c *Config) any { return c.TimestampKeygen },
-			TimestampKeygen{Type: "UNIX_TIMESTAMP", ScalarUnit: "SECONDS", InputDelimiter: ",", InputTimezone: "CET", OutputTimezone: "GMT+8"}},
+			TimestampKeygen{Type: "UNIX_TIMESTAMP", ScalarUnit: "SECONDS", InputDelimiter: ",", InputTimezone: "CET", OutputTimezone: "GMT+8"},
+		},
 		{"hoodie.table.precombine.field=a,b", func(c *Config) any { return c.OrderingFields }, []string{"a", "b"}},
 		{"hoodie.table.precombine.field=a hoodie.table.ordering.fields=b", func(c *Config) any { return c.OrderingFields }, []string{"b"}},
 		{"hoodie.compaction.record.merger.strategy=x", func(c *Config) any { return c.MergeStrategyID }, "x"},
 		{"hoodie.compaction.record.merger.strategy=x hoodie.record.merge.strategy.id=y", func(c *Config) any { return c.MergeStrategyID }, "y"},
 		{"hoodie.compaction.payload.class=com.uber.hoodie.common.model.P", func(c *Config) any { return c.PayloadClass }, "org.apache.hudi.common.model.P"},
-		{"hoodie.record.merge.property.hoodie.payload.delete.field=new hoodie.payload.delete.field=old hoodie.payload.ordering.field=o",
+		{
+			"hoodie.record.merge.property.hoodie.payload.delete.field=new hoodie.payload.delete.field=old hoodie.payload.ordering.field=o",
 			func(c *Config) any { return c.MergeProperties },
-			map[string]string{"hoodie.payload.delete.field": "new", "hoodie.payload.ordering.field": "o"}},
+			map[string]string{"hoodie.payload.delete.field": "new", "hoodie.payload.ordering.field": "o"},
+		},
 		{"hoodie.populate.meta.fields=False", func(c *Config) any { return c.PopulateMetaFields }, false},
 		{"hoodie.table.ro.file.format=PARQUET", func(c *Config) any { return c.BaseFileFormat }, "PARQUET"},
 		{"hoodie.table.cdc.supplemental.logging.mode=op_key", func(c *Config) any { return c.CDCMode }, "OP_KEY_ONLY"},
 		{"hoodie.table.cdc.supplemental.logging.mode=cdc_data_before", func(c *Config) any { return c.CDCMode }, "DATA_BEFORE"},
-		{"hoodie.table.metadata.partitions=files,column_stats", func(c *Config) any { return []any{c.MetadataPartitions, c.HasMetadataFiles()} },
-			[]any{[]string{"files", "column_stats"}, true}},
+		{
+			"hoodie.table.metadata.partitions=files,column_stats", func(c *Config) any { return []any{c.MetadataPartitions, c.HasMetadataFiles()} },
+			[]any{[]string{"files", "column_stats"}, true},
+		},
 		{"hoodie.table.metadata.partitions=", func(c *Config) any { return c.HasMetadataFiles() }, false},
-		{"hoodie.bootstrap.base.path=/src hoodie.bootstrap.index.type=NO_OP", func(c *Config) any { return []any{c.BootstrapBasePath, c.BootstrapIndexEnabled} },
-			[]any{"/src", false}},
+		{
+			"hoodie.bootstrap.base.path=/src hoodie.bootstrap.index.type=NO_OP", func(c *Config) any { return []any{c.BootstrapBasePath, c.BootstrapIndexEnabled} },
+			[]any{"/src", false},
+		},
 		{"hoodie.table.timeline.timezone=UTC", func(c *Config) any { return c.Location(time.FixedZone("x", 60)) }, time.UTC},
 	} {
 		t.Run(c.lines, func(t *testing.T) {

@@ -98,7 +98,8 @@ func entry(time, action, state, schema string) map[string]any {
 	e := map[string]any{"hoodieCommitMetadata": nil, "commitTime": text(time), "actionType": text(action), "actionState": text(state)}
 	if schema != "" {
 		e["hoodieCommitMetadata"] = map[string]any{"HoodieCommitMetadata": map[string]any{
-			"operationType": text("UPSERT"), "extraMetadata": map[string]any{"map": map[string]any{"schema": schema}}}}
+			"operationType": text("UPSERT"), "extraMetadata": map[string]any{"map": map[string]any{"schema": schema}},
+		}}
 	}
 	return e
 }

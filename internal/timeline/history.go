@@ -118,8 +118,10 @@ func (t *Timeline) historyFile(ctx context.Context, file string) ([]Instant, err
 		for {
 			n, err := r.Read(keys)
 			for _, key := range keys[:n] {
-				in := Instant{Time: key.Time, Action: Action(key.Action), State: Completed, CompletionTime: key.Completed,
-					Archived: true, at: archivePosition{file: file, offset: row}}
+				in := Instant{
+					Time: key.Time, Action: Action(key.Action), State: Completed, CompletionTime: key.Completed,
+					Archived: true, at: archivePosition{file: file, offset: row},
+				}
 				row++
 				if in.Action.known() && in.Time != "" {
 					instants = append(instants, in)
@@ -186,7 +188,7 @@ func readParquet[T any](ctx context.Context, s storage.Store, file string, read 
 	if err != nil {
 		return err
 	}
-	defer o.Close()
+	defer func() { _ = o.Close() }()
 	from := &storeReader{store: storage.ReaderAt(ctx, o)}
 	defer func() {
 		if p := recover(); p != nil {
@@ -205,7 +207,7 @@ func readParquet[T any](ctx context.Context, s storage.Store, file string, read 
 		return err
 	}
 	r := parquet.NewGenericReader[T](f)
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	return read(r)
 }
 

@@ -156,8 +156,8 @@ func instantOf(e storage.Entry, layout int) (Instant, bool) {
 	return in, true
 }
 
-// absorb adds what another file of the same instant says.
-func (in *Instant) absorb(other Instant) {
+// with returns the instant together with what another of its files says.
+func (in Instant) with(other Instant) Instant {
 	for state, file := range other.files {
 		if file.name != "" {
 			in.files[state] = file
@@ -170,6 +170,7 @@ func (in *Instant) absorb(other Instant) {
 	if other.State >= in.State {
 		in.Action, in.State, in.CompletionTime = other.Action, other.State, other.CompletionTime
 	}
+	return in
 }
 
 func digits(s string) bool {

@@ -58,18 +58,42 @@ func TestCollapse(t *testing.T) {
 		planned []Action
 	}{
 		{"a commit", 6, []string{"1.commit.requested", "1.inflight", "1.commit"}, []string{"1 commit completed"}, []Action{ActionCommit}},
-		{"a compaction completes as a commit", 6, []string{"1.commit", "1.compaction.inflight", "1.compaction.requested"},
-			[]string{"1 commit completed"}, []Action{ActionCompaction}},
-		{"a log compaction completes as a deltacommit", 9, []string{"1.logcompaction.inflight", "1.logcompaction.requested", "1_3.deltacommit"},
-			[]string{"1 deltacommit completed 3"}, []Action{ActionLogCompaction}},
-		{"a clustering completes as a replacecommit", 9, []string{"1.clustering.inflight", "1.clustering.requested", "1_3.replacecommit"},
-			[]string{"1 replacecommit completed 3"}, []Action{ActionClustering}},
-		{"pending", 9, []string{"1.compaction.requested", "2.deltacommit.inflight", "2.deltacommit.requested"},
-			[]string{"1 compaction requested", "2 deltacommit inflight"}, []Action{ActionCompaction, ActionDeltaCommit}},
-		{"a savepoint shares the time of its commit", 9, []string{"1.savepoint.inflight", "1_2.commit", "1_9.savepoint"},
-			[]string{"1 commit completed 2", "1 savepoint completed 9"}, []Action{"", ActionSavepoint}},
-		{"14 digits before 17", 6, []string{"20261130010000000.commit", "20261130010000.commit"},
-			[]string{"20261130010000 commit completed", "20261130010000000 commit completed"}, []Action{"", ""}},
+		{
+			"a compaction completes as a commit", 6,
+			[]string{"1.commit", "1.compaction.inflight", "1.compaction.requested"},
+			[]string{"1 commit completed"},
+			[]Action{ActionCompaction},
+		},
+		{
+			"a log compaction completes as a deltacommit", 9,
+			[]string{"1.logcompaction.inflight", "1.logcompaction.requested", "1_3.deltacommit"},
+			[]string{"1 deltacommit completed 3"},
+			[]Action{ActionLogCompaction},
+		},
+		{
+			"a clustering completes as a replacecommit", 9,
+			[]string{"1.clustering.inflight", "1.clustering.requested", "1_3.replacecommit"},
+			[]string{"1 replacecommit completed 3"},
+			[]Action{ActionClustering},
+		},
+		{
+			"pending", 9,
+			[]string{"1.compaction.requested", "2.deltacommit.inflight", "2.deltacommit.requested"},
+			[]string{"1 compaction requested", "2 deltacommit inflight"},
+			[]Action{ActionCompaction, ActionDeltaCommit},
+		},
+		{
+			"a savepoint shares the time of its commit", 9,
+			[]string{"1.savepoint.inflight", "1_2.commit", "1_9.savepoint"},
+			[]string{"1 commit completed 2", "1 savepoint completed 9"},
+			[]Action{"", ActionSavepoint},
+		},
+		{
+			"14 digits before 17", 6,
+			[]string{"20261130010000000.commit", "20261130010000.commit"},
+			[]string{"20261130010000 commit completed", "20261130010000000 commit completed"},
+			[]Action{"", ""},
+		},
 		{"no completion time in the name", 9, []string{"1.commit"}, []string{"1 commit completed 20240101000002000"}, []Action{""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func load(ctx context.Context, s storage.Store, c *Config, m *memo) (*Timeline, 
 	for _, e := range entries {
 		if in, ok := instantOf(e, c.Layout); ok {
 			t.instants = append(t.instants, in)
-			fmt.Fprintf(hash, "%s %d\n", e.Name, e.Size)
+			hash.Write(fmt.Appendf(nil, "%s %d\n", e.Name, e.Size))
 		}
 	}
 	t.fingerprint = hex.EncodeToString(hash.Sum(nil))
@@ -98,7 +98,7 @@ func collapse(files []Instant) []Instant {
 	var instants []Instant
 	for _, in := range files {
 		if n := len(instants); n > 0 && instants[n-1].compare(in) == 0 {
-			instants[n-1].absorb(in)
+			instants[n-1] = instants[n-1].with(in)
 		} else {
 			instants = append(instants, in)
 		}

@@ -214,9 +214,11 @@ func TestCommitLayout1(t *testing.T) {
 	want := &CommitMetadata{
 		OperationType: "UPSERT",
 		Stats: []WriteStat{
-			{PartitionPath: "p", FileID: "a", Path: "p/.a_1.log.2_1-0-1", PrevCommit: "1", NumWrites: 3, NumInserts: 1, NumUpdateWrites: 2,
+			{
+				PartitionPath: "p", FileID: "a", Path: "p/.a_1.log.2_1-0-1", PrevCommit: "1", NumWrites: 3, NumInserts: 1, NumUpdateWrites: 2,
 				NumDeletes: 4, FileSize: 99, LogVersion: 2, LogOffset: 7, BaseFile: "a_0-0-0_1.parquet",
-				LogFiles: []string{".a_1.log.2_1-0-1", ".a_1.log.1_1-0-1"}, CDCStats: map[string]int64{"p/x.cdc": 5}},
+				LogFiles: []string{".a_1.log.2_1-0-1", ".a_1.log.1_1-0-1"}, CDCStats: map[string]int64{"p/x.cdc": 5},
+			},
 			{PartitionPath: "p", FileID: "b"},
 			{PartitionPath: "q", FileID: "c"},
 		},
