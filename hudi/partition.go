@@ -1,14 +1,10 @@
 package hudi
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/internal/timeline"
 )
@@ -141,62 +137,11 @@ func partitionValues(c *timeline.Config, target *schema.Message, path string, fo
 		if form == decoded {
 			text = unescape(text)
 		}
-		v, err := parseValue(n.Scalar, text)
+		v, err := n.Scalar.Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("%w: partition path %q: %q is no value of column %s, %v", ErrCorrupt, path, text, p.Name, n.Scalar)
 		}
 		out[n.Index] = v
 	}
 	return out, nil
-}
-
-// parseValue reads a value of a scalar from the text of a partition folder.
-func parseValue(s schema.Scalar, text string) ([]byte, error) {
-	if s.Logical == schema.Decimal {
-		return cast(schema.Scalar{Kind: column.Bytes, Text: true}, s, []byte(text))
-	}
-	if s.Logical == schema.Date {
-		if t, err := time.Parse(time.DateOnly, text); err == nil {
-			return binary.LittleEndian.AppendUint32(nil, uint32(int32(t.Unix()/86400))), nil
-		}
-	}
-	le := binary.LittleEndian
-	switch s.Kind {
-	case column.Bool:
-		v, err := strconv.ParseBool(text)
-		if v {
-			return []byte{1}, err
-		}
-		return []byte{0}, err
-	case column.Int32:
-		v, err := strconv.ParseInt(text, 10, 32)
-		return le.AppendUint32(nil, uint32(v)), err
-	case column.Int64:
-		v, err := strconv.ParseInt(text, 10, 64)
-		return le.AppendUint64(nil, uint64(v)), err
-	case column.Float:
-		v, err := strconv.ParseFloat(text, 32)
-		return le.AppendUint32(nil, math.Float32bits(float32(v))), err
-	case column.Double:
-		v, err := strconv.ParseFloat(text, 64)
-		return le.AppendUint64(nil, math.Float64bits(v)), err
-	case column.Bytes:
-		return []byte(text), nil
-	default:
-		return nil, ErrUnsupported
-	}
-}
-
-func cast(from, to schema.Scalar, v []byte) ([]byte, error) {
-	c, err := schema.CastFor(from, to)
-	if err != nil {
-		return nil, err
-	}
-	src := column.New(column.Leaf{Kind: from.Kind, Size: from.Size})
-	dst := column.New(column.Leaf{Kind: to.Kind, Size: to.Size})
-	src.AppendValue(v)
-	if err := c(dst, src); err != nil {
-		return nil, err
-	}
-	return dst.Value(0), nil
 }

@@ -30,7 +30,7 @@ const policy = `
 	internal/pqfile:     internal/schema internal/column
 	internal/logfile:    internal/pqfile internal/schema internal/column
 	internal/timeline:   storage internal/logfile
-	internal/fsview:     storage internal/timeline
+	internal/fsview:     storage internal/logfile
 	internal/render:     storage merge internal/logfile internal/pqfile internal/schema internal/column
 	hudi:                storage merge internal/render internal/fsview internal/timeline internal/schema internal/logfile internal/pqfile
 	views:               storage cache hudi

@@ -15,6 +15,9 @@ func Target(table *Type, like *Message) (*Message, error) {
 	if table.Kind != Record {
 		return nil, invalid("a table's schema must be a record, not %v", table.Kind)
 	}
+	if n := table.size(maxFields); n > maxFields {
+		return nil, invalid("a schema of more than %d columns", maxFields)
+	}
 	var fields []*Node
 	for _, f := range table.Fields {
 		var form *Node

@@ -75,6 +75,22 @@ type Field struct {
 	Default string
 }
 
+// size counts the types that a type is made of, each as often as it is used, up to a limit: records that are used twice on each level
+// grow without bounds.
+func (t *Type) size(limit int) int {
+	n := 1
+	for _, f := range t.Fields {
+		if n > limit {
+			return n
+		}
+		n += f.Type.size(limit - n)
+	}
+	if t.Elem != nil {
+		n += t.Elem.size(limit - n)
+	}
+	return n
+}
+
 // Field finds a field of a record by name.
 func (t *Type) Field(name string) (Field, bool) {
 	for _, f := range t.Fields {
