@@ -6,7 +6,7 @@ import "strings"
 // "" where the table does not say.
 type KeyGenerator string
 
-// The key generators that a reader must tell apart. Classes that are none of Hudi's own are UserProvided.
+// The key generators that a reader must tell apart. Classes that are none of Hudi's own are KeyUserProvided.
 const (
 	KeySimple       KeyGenerator = "SIMPLE"
 	KeyComplex      KeyGenerator = "COMPLEX"
@@ -23,7 +23,7 @@ const (
 )
 
 // TimestampKeygen is how a timestamp key generator turns a column into a folder name. Patterns are Joda's. All is as the
-// table says it: only the zones have a default.
+// table says it, with Hudi's defaults for unit, delimiter and zones.
 type TimestampKeygen struct {
 	Type           string // UNIX_TIMESTAMP, DATE_STRING, MIXED, EPOCHMILLISECONDS, EPOCHMICROSECONDS, SCALAR, or ""
 	ScalarUnit     string

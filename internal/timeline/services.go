@@ -23,7 +23,8 @@ type PendingCompaction struct {
 	Plan    *CompactionPlan
 }
 
-// CompactionPlan returns the plan of a compaction or log compaction, pending or completed.
+// CompactionPlan returns the plan of a compaction or log compaction, pending or completed. For an archived one that is an
+// ErrUnsupported.
 func (t *Timeline) CompactionPlan(ctx context.Context, in Instant) (*CompactionPlan, error) {
 	return parsed(ctx, t, in, Requested, func(f *fields, rec any) CompactionPlan {
 		plan := CompactionPlan{ExtraMetadata: f.strTable(rec, "extraMetadata")}
@@ -71,7 +72,8 @@ type ClusteringSlice struct {
 	LogFiles  []string
 }
 
-// ReplacePlan returns the plan of a replacecommit or clustering, pending or completed.
+// ReplacePlan returns the plan of a replacecommit or clustering, pending or completed. For an archived one that is an
+// ErrUnsupported.
 func (t *Timeline) ReplacePlan(ctx context.Context, in Instant) (*ReplacePlan, error) {
 	return parsed(ctx, t, in, Requested, func(f *fields, rec any) ReplacePlan {
 		plan := ReplacePlan{OperationType: f.str(rec, "operationType")}
