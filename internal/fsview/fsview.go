@@ -216,7 +216,7 @@ func (b *builder) byCompletion(ctx context.Context, p *parts) ([]Slice, error) {
 			return nil, err
 		}
 		if !ok {
-			done = l.Instant
+			continue // rolled back, before what is left of the active timeline
 		}
 		i, found := slices.BinarySearch(bases, done)
 		if found {

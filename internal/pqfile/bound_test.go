@@ -135,8 +135,8 @@ func materialiseTest(dst *column.Vector, p *Page, d *dictionary) error {
 	return gather(dst, d.values, p.Vector.Buf, maxPage)
 }
 
-// file writes a whole file anew at its promised size.
-func (w *rewriter) file(t testing.TB, data []byte) {
+// file writes a whole file anew at its promised size, which it returns.
+func (w *rewriter) file(t testing.TB, data []byte) int64 {
 	t.Helper()
 	f, err := Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -181,6 +181,7 @@ func (w *rewriter) file(t testing.TB, data []byte) {
 	}
 	Place(groups, int64(len(Head)))
 	verify(t, sparse(t, out.Bytes(), promised, m, groups), m, want)
+	return promised
 }
 
 // sparse finishes a file through the file system, as the product does.

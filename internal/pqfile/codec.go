@@ -142,18 +142,10 @@ func compress(codec format.CompressionCodec, dst, src []byte) ([]byte, error) {
 	case format.Zstd:
 		out = zstdEncoder().EncodeAll(src, dst[:0])
 	case format.Gzip:
-		buf := bytes.NewBuffer(dst[:0])
-		z, err := gzip.NewWriterLevel(buf, gzipLevel)
-		if err != nil {
+		var err error
+		if out, err = gzipEncode(dst[:0], src); err != nil {
 			return nil, err
 		}
-		if _, err := z.Write(src); err != nil {
-			return nil, err
-		}
-		if err := z.Close(); err != nil {
-			return nil, err
-		}
-		out = buf.Bytes()
 	default:
 		return nil, unsupported("writing codec %v", codec)
 	}
@@ -163,7 +155,27 @@ func compress(codec format.CompressionCodec, dst, src []byte) ([]byte, error) {
 	return stored(codec, out[:0], src)
 }
 
-const gzipLevel = 1
+var gzipWriters sync.Pool
+
+func gzipEncode(dst, src []byte) ([]byte, error) {
+	z, _ := gzipWriters.Get().(*gzip.Writer)
+	if z == nil {
+		var err error
+		if z, err = gzip.NewWriterLevel(nil, gzip.BestSpeed); err != nil {
+			return nil, err
+		}
+	}
+	defer gzipWriters.Put(z)
+	buf := bytes.NewBuffer(dst)
+	z.Reset(buf)
+	if _, err := z.Write(src); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}
 
 var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true))

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/parquet-go/bitpack/unsafecast"
 	"github.com/parquet-go/parquet-go/encoding/bitpacked"
@@ -118,14 +119,26 @@ func appendIndexes(dst, src []byte, n, size int) ([]byte, error) {
 		}
 	}
 	dst = dst[:have+4*n]
-	top := uint32(0)
-	for _, x := range unsafecast.Slice[uint32](dst[have:]) {
-		top = max(top, x)
+	indexes := unsafecast.Slice[uint32](dst[have:])
+	if int(union(indexes)) < size {
+		return dst, nil
 	}
-	if int(top) >= size {
+	if top := slices.Max(indexes); int(top) >= size {
 		return dst[:have], fmt.Errorf("index %d into a dictionary of %d values", top, size)
 	}
 	return dst, nil
+}
+
+// union has the bits of all numbers: nothing among them is larger, and it is found faster than the largest.
+func union(x []uint32) uint32 {
+	var bits uint64
+	for _, pair := range unsafecast.Slice[uint64](x) {
+		bits |= pair
+	}
+	if len(x)%2 == 1 {
+		bits |= uint64(x[len(x)-1])
+	}
+	return uint32(bits) | uint32(bits>>32)
 }
 
 // grow makes room for n bytes in all, without changing the length.

@@ -10,7 +10,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/parquet-go/parquet-go/encoding/plain"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -181,7 +180,8 @@ func appendPlain(dst []byte, v *column.Vector) []byte {
 	case column.Bytes:
 		dst = grow(dst, len(dst)+len(v.Buf)+4*v.Values())
 		for i := range v.Values() {
-			dst = plain.AppendByteArray(dst, v.Value(i))
+			b := v.Buf[v.Off[i]:v.Off[i+1]]
+			dst = append(binary.LittleEndian.AppendUint32(dst, uint32(len(b))), b...)
 		}
 		return dst
 	default:
