@@ -249,7 +249,7 @@ def read(name, folder, session):
 def answer(q, session):
     do = q["do"]
     if do == "query":
-        return {"values": [str(v) for v in session.sql(q["sql"]).fetchone()]}
+        return {"values": [str(v) for v in session.sql(q["sql"]).fetchall()[0]]}
     try:
         got = read(q["engine"], q["dir"], session)
     except Uneven as e:
