@@ -154,7 +154,7 @@ func testTable(t *testing.T, c caseFile) {
 		}
 		return
 	}
-	t.Run("listing", func(t *testing.T) { testListing(t, m) })
+	t.Run("listing", func(t *testing.T) { testListing(t, c, m) })
 	for _, engine := range []string{"pyarrow", "duckdb", "polars"} {
 		t.Run(engine, func(t *testing.T) {
 			for _, v := range c.Views {
