@@ -26,10 +26,11 @@ const policy = `
 	cache:               -
 	merge:               -
 	internal/column:     -
+	internal/avro:       -
 	internal/schema:     internal/column
 	internal/pqfile:     internal/schema internal/column
 	internal/logfile:    internal/pqfile internal/schema internal/column
-	internal/timeline:   storage internal/logfile
+	internal/timeline:   storage internal/avro internal/logfile
 	internal/fsview:     storage internal/logfile
 	internal/render:     storage merge internal/logfile internal/pqfile internal/schema internal/column
 	hudi:                storage merge internal/render internal/fsview internal/timeline internal/schema internal/logfile internal/pqfile

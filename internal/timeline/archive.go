@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hudifs/hudifs/internal/avro"
 	"github.com/hudifs/hudifs/internal/logfile"
 	"github.com/hudifs/hudifs/storage"
 )
@@ -20,9 +21,9 @@ type archive struct {
 // archivePosition is where an archived instant's record lies.
 type archivePosition struct {
 	file   string
-	offset int64     // layout 1: of the record, in bytes; layout 2: the row
-	length int64     // layout 1
-	schema *avroType // layout 1
+	offset int64      // layout 1: of the record, in bytes; layout 2: the row
+	length int64      // layout 1
+	schema *avro.Type // layout 1
 }
 
 // History returns the completed instants of the archived and the active timeline as one, in order. An instant that is in
@@ -141,11 +142,11 @@ func (t *Timeline) archiveLog(ctx context.Context, file string) ([]Instant, erro
 		if b.Type != logfile.AvroData {
 			continue
 		}
-		schema, err := t.memo.schemas.parse(file, b.Offset, b.Schema())
+		schema, err := t.memo.schemas.Parse(b.Offset, b.Schema())
 		if err != nil {
-			return nil, err
+			return nil, avroError(file, err)
 		}
-		if schema.kind != avroRecordKind {
+		if schema.Kind != avro.Struct {
 			return nil, corruptf(file, b.Offset, "expected a record schema")
 		}
 		data := make([]byte, b.ContentLength)
@@ -181,10 +182,10 @@ func readAt(ctx context.Context, o storage.Object, file string, p []byte, off in
 // archiveBlock reads the completed instants of one block's content:
 //
 //	int32 version | int32 count | count times: int32 length, Avro datum
-func archiveBlock(file string, base int64, data []byte, schema *avroType) ([]Instant, error) {
-	r := newAvroReader(file, base, data)
+func archiveBlock(file string, base int64, data []byte, schema *avro.Type) ([]Instant, error) {
+	r := avro.NewReader(base, data)
 	int32At := func(what string) int64 {
-		b := r.take(4, what)
+		b := r.Take(4, what)
 		if b == nil {
 			return 0
 		}
@@ -192,11 +193,11 @@ func archiveBlock(file string, base int64, data []byte, schema *avroType) ([]Ins
 	}
 	int32At("the block version")
 	var instants []Instant
-	for n := int32At("the record count"); n > 0 && r.err == nil; n-- {
+	for n := int32At("the record count"); n > 0 && r.Err() == nil; n-- {
 		length := int32At("a record length")
-		at := archivePosition{file: file, offset: base + int64(r.pos), length: length, schema: schema}
-		datum := r.take(length, "a record")
-		if r.err != nil {
+		at := archivePosition{file: file, offset: r.Offset(), length: length, schema: schema}
+		datum := r.Take(length, "a record")
+		if r.Err() != nil {
 			break
 		}
 		in, ok, err := archiveEntry(at, datum)
@@ -207,17 +208,15 @@ func archiveBlock(file string, base int64, data []byte, schema *avroType) ([]Ins
 			instants = append(instants, in)
 		}
 	}
-	return instants, r.err
+	return instants, avroError(file, r.Err())
 }
 
 // archiveEntry reads one HoodieArchivedMetaEntry; ok is false where it is not about a completed instant.
 func archiveEntry(at archivePosition, datum []byte) (in Instant, ok bool, err error) {
-	r := newAvroReader(at.file, at.offset, datum)
-	rec := r.record(at.schema, 0, func(name string) bool {
-		return name == "commitTime" || name == "actionType" || name == "actionState"
-	})
-	if r.err != nil {
-		return Instant{}, false, r.err
+	r := avro.NewReader(at.offset, datum)
+	rec := r.Record(at.schema, "commitTime", "actionType", "actionState")
+	if r.Err() != nil {
+		return Instant{}, false, avroError(at.file, r.Err())
 	}
 	f := &fields{file: at.file}
 	state := f.str(rec, "actionState")
@@ -255,10 +254,10 @@ func (t *Timeline) readArchiveEntry(ctx context.Context, in Instant) (content, e
 	if err := readAt(ctx, o, in.at.file, datum, in.at.offset); err != nil {
 		return content{}, err
 	}
-	r := newAvroReader(in.at.file, in.at.offset, datum)
-	rec := r.record(in.at.schema, 0, func(name string) bool { return name == field })
-	if r.err != nil {
-		return content{}, r.err
+	r := avro.NewReader(in.at.offset, datum)
+	rec := r.Record(in.at.schema, field)
+	if r.Err() != nil {
+		return content{}, avroError(in.at.file, r.Err())
 	}
 	f := &fields{file: in.at.file}
 	return content{file: in.at.file, rec: f.get(rec, field), size: in.at.length}, nil

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/hudifs/hudifs/internal/avro"
 	"github.com/hudifs/hudifs/storage"
 )
 
@@ -18,7 +19,7 @@ import (
 const maxInstantFile = 1 << 30
 
 // content is the record that one state of an instant recorded, whatever form it had: rec is nil (an empty file),
-// map[string]any (JSON) or *avroRecord.
+// map[string]any (JSON) or *avro.Record.
 type content struct {
 	file string
 	rec  any
@@ -53,12 +54,12 @@ func (t *Timeline) sniff(file string, data []byte) (content, error) {
 		m, err := parseJSON(file, data)
 		c.rec = m
 		return c, err
-	case bytes.HasPrefix(data, []byte(containerMagic)):
-		rec, err := readContainer(file, data, &t.memo.schemas)
+	case bytes.HasPrefix(data, []byte(avro.Magic)):
+		rec, err := avro.Container(data, &t.memo.schemas)
 		if rec != nil {
 			c.rec = rec
 		}
-		return c, err
+		return c, avroError(file, err)
 	}
 	return c, corruptf(file, 0, "expected JSON, an Avro container or an empty file")
 }
@@ -91,10 +92,8 @@ func (f *fields) get(rec any, name string) any {
 	switch rec := rec.(type) {
 	case map[string]any:
 		return rec[name]
-	case *avroRecord:
-		if i, ok := rec.typ.index[name]; ok && i < len(rec.values) {
-			return rec.values[i]
-		}
+	case *avro.Record:
+		return rec.Get(name)
 	}
 	return nil
 }
@@ -221,7 +220,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // memo keeps parsed contents, first in first out, within a budget measured by the bytes of the files they came from.
 // Contents are immutable, so one memo serves a timeline and those that are refreshed from it.
 type memo struct {
-	schemas avroSchemas
+	schemas avro.Schemas
 
 	mu      sync.Mutex
 	entries map[memoKey]any

@@ -3,6 +3,8 @@ package timeline
 import (
 	"errors"
 	"fmt"
+
+	"github.com/hudifs/hudifs/internal/avro"
 )
 
 // The errors that callers tell apart with errors.Is. What the store says (storage.ErrNotExist and its like) comes through
@@ -35,4 +37,15 @@ func corruptf(file string, offset int64, format string, args ...any) error {
 
 func unsupportedf(file, format string, args ...any) error {
 	return fmt.Errorf("%s: %w: %s", file, ErrUnsupported, fmt.Sprintf(format, args...))
+}
+
+// avroError gives an error of the Avro decoder its file.
+func avroError(file string, err error) error {
+	if damage, ok := errors.AsType[*avro.Error](err); ok {
+		return corruptf(file, damage.Offset, "%s", damage.Reason)
+	}
+	if errors.Is(err, avro.ErrUnsupported) {
+		return fmt.Errorf("%s: %w: %w", file, ErrUnsupported, err)
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-package timeline
+package avro
 
 import (
 	"encoding/binary"
@@ -12,7 +12,7 @@ import (
 	"github.com/linkedin/goavro/v2"
 )
 
-func TestAvroAgainstGoavro(t *testing.T) {
+func TestAgainstGoavro(t *testing.T) {
 	schema := `{"type":"record","name":"R","namespace":"a.b","fields":[
 		{"name":"b","type":"boolean"},{"name":"i","type":"int"},{"name":"l","type":{"type":"long"}},{"name":"f","type":"float"},
 		{"name":"d","type":"double"},{"name":"y","type":"bytes"},{"name":"s","type":{"type":"string","avro.java.string":"String"}},
@@ -33,11 +33,11 @@ func TestAvroAgainstGoavro(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	typ, err := parseAvroSchema("f", 0, schema)
+	typ, err := parseSchema(0, schema)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newAvroReader("f", 0, data)
+	r := NewReader(0, data)
 	got := plain(r.value(typ, 0, true))
 	want := map[string]any{
 		"b": true, "i": int64(-3), "l": int64(1) << 60, "f": 1.5, "d": -2.5, "y": []byte("yy"), "s": "text", "x": []byte("xxx"), "e": "B",
@@ -47,15 +47,15 @@ func TestAvroAgainstGoavro(t *testing.T) {
 	if r.err != nil || r.pos != len(data) || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v, %v at %d\nwant %v", got, r.err, r.pos, want)
 	}
-	skip := newAvroReader("f", 0, data)
+	skip := NewReader(0, data)
 	skip.value(typ, 0, false)
 	if skip.err != nil || skip.pos != len(data) {
 		t.Errorf("passing the value: %v at %d of %d", skip.err, skip.pos, len(data))
 	}
 	for n := range data {
-		torn := newAvroReader("f", 100, data[:n])
+		torn := NewReader(100, data[:n])
 		torn.value(typ, 0, true)
-		corrupt, ok := errors.AsType[*CorruptError](torn.err)
+		corrupt, ok := errors.AsType[*Error](torn.err)
 		if !ok || corrupt.Offset < 100 || corrupt.Offset > int64(100+n) {
 			t.Errorf("torn at %d: %v", n, torn.err)
 		}
@@ -63,9 +63,9 @@ func TestAvroAgainstGoavro(t *testing.T) {
 }
 
 // Blocks of arrays may give their size in bytes, after a negative count.
-func TestAvroBlocksWithSize(t *testing.T) {
-	typ := &avroType{kind: avroArray, elem: &avroType{kind: avroInt}}
-	r := newAvroReader("f", 0, []byte{3, 4, 2, 4, 2, 6, 0})
+func TestBlocksWithSize(t *testing.T) {
+	typ := &Type{Kind: Array, elem: &Type{Kind: Int}}
+	r := NewReader(0, []byte{3, 4, 2, 4, 2, 6, 0})
 	if got := r.value(typ, 0, true); r.err != nil || !reflect.DeepEqual(got, []any{int64(1), int64(2), int64(3)}) {
 		t.Errorf("got %v, %v", got, r.err)
 	}
@@ -77,7 +77,7 @@ func varint(n int64) string { return string(binary.AppendVarint(nil, n)) }
 func TestHostileContainers(t *testing.T) {
 	wrap := func(schema, datum string) string {
 		sync := strings.Repeat("s", syncLength)
-		return containerMagic + varint(1) + varint(11) + "avro.schema" + varint(int64(len(schema))) + schema + varint(0) + sync +
+		return Magic + varint(1) + varint(11) + "avro.schema" + varint(int64(len(schema))) + schema + varint(0) + sync +
 			varint(1) + varint(int64(len(datum))) + datum + sync
 	}
 	field := func(typ string) string {
@@ -101,7 +101,7 @@ func TestHostileContainers(t *testing.T) {
 		"a missing type":              wrap(field(`"Q"`), ""),
 		"no record":                   wrap(`"int"`, "\x02"),
 		"fields of a wrong type":      wrap(`{"type":"record","name":"R","fields":[3]}`, ""),
-		"a block beyond the end":      containerMagic + varint(0) + strings.Repeat("s", 16) + varint(1) + varint(1<<40),
+		"a block beyond the end":      Magic + varint(0) + strings.Repeat("s", 16) + varint(1) + varint(1<<40),
 		"a wrong sync marker":         wrap(field(`"int"`), "\x02")[:len(wrap(field(`"int"`), "\x02"))-1] + "x",
 		"bytes left":                  wrap(field(`"int"`), "\x02\x02"),
 	} {
@@ -109,7 +109,7 @@ func TestHostileContainers(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			start := time.Now()
-			_, err := readContainer("f", []byte(data), &avroSchemas{})
+			_, err := Container([]byte(data), &Schemas{})
 			runtime.ReadMemStats(&after)
 			if !errors.Is(err, ErrCorrupt) {
 				t.Errorf("got %v, want ErrCorrupt", err)
@@ -125,40 +125,56 @@ func TestHostileContainers(t *testing.T) {
 }
 
 func TestContainerCodec(t *testing.T) {
-	data := containerMagic + varint(1) + varint(10) + "avro.codec" + varint(7) + "deflate" + varint(0) + strings.Repeat("s", syncLength)
-	if _, err := readContainer("f", []byte(data), &avroSchemas{}); !errors.Is(err, ErrUnsupported) {
+	data := Magic + varint(1) + varint(10) + "avro.codec" + varint(7) + "deflate" + varint(0) + strings.Repeat("s", syncLength)
+	if _, err := Container([]byte(data), &Schemas{}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("got %v, want ErrUnsupported", err)
 	}
 }
 
-func FuzzCommitMetadata(f *testing.F) {
-	f.Add([]byte(""))
-	for _, name := range []string{"v6.deltacommit", "v9.deltacommit", "v9.replacecommit"} {
-		f.Add([]byte(realFile(f, name)))
+func TestRecordPicksFields(t *testing.T) {
+	typ, err := parseSchema(0, `{"type":"record","name":"a.R","fields":[{"name":"x","type":"string"},{"name":"y","type":["null","long"]}]}`)
+	if err != nil {
+		t.Fatal(err)
 	}
-	f.Add([]byte(`{"partitionToWriteStats":{"p":[{"fileId":"a","cdcStats":{"x":1},"logFiles":["l"]}]},"extraMetadata":{"schema":"s"},"partitionToReplaceFileIds":{"p":["x"]}}`))
-	f.Add([]byte(container(f, replacePlanSchema, map[string]any{"operationType": text("CLUSTER")})))
-	f.Add([]byte(container(f, cleanSchema, map[string]any{"earliestCommitToRetain": "1"})))
-	f.Add([]byte(container(f, commitSchema, map[string]any{
-		"partitionToWriteStats": map[string]any{"map": map[string]any{"p": []any{map[string]any{"fileId": text("a"), "prevCommit": text("null"), "numWrites": map[string]any{"long": 7}}}}},
-		"extraMetadata":         map[string]any{"map": map[string]any{"schema": "s"}},
-	})))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		tl := &Timeline{memo: &memo{}}
-		c, err := tl.sniff("f", data)
-		if err != nil {
-			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
-				t.Error(err)
-			}
-			return
+	data := []byte("\x02k\x02\x0e")
+	whole := NewReader(0, data).Record(typ)
+	y, ok := Value[int64](whole, "y")
+	if whole.Name() != "R" || whole.Get("x") != "k" || y != 7 || !ok || whole.Get("z") != nil {
+		t.Errorf("read %+v", whole)
+	}
+	if part := NewReader(0, data).Record(typ, "y"); part.Get("x") != nil || part.Get("y") != int64(7) {
+		t.Errorf("read %+v", part)
+	}
+	if _, ok := Value[string](whole, "y"); ok {
+		t.Error("a number is text")
+	}
+	var none *Record
+	if none.Get("x") != nil {
+		t.Error("a field of no record")
+	}
+}
+
+// plain makes maps of records.
+func plain(v any) any {
+	switch v := v.(type) {
+	case *Record:
+		m := map[string]any{}
+		for i, f := range v.typ.fields {
+			m[f.name] = plain(v.values[i])
 		}
-		fields := &fields{file: c.file}
-		commit := parseCommit(fields, c.rec)
-		if len(commit.Stats) > 8*len(data)+1024 {
-			t.Errorf("%d write stats from %d bytes", len(commit.Stats), len(data))
+		return m
+	case map[string]any:
+		m := map[string]any{}
+		for key, item := range v {
+			m[key] = plain(item)
 		}
-		if fields.err != nil && !errors.Is(fields.err, ErrCorrupt) {
-			t.Error(fields.err)
+		return m
+	case []any:
+		list := []any{}
+		for _, item := range v {
+			list = append(list, plain(item))
 		}
-	})
+		return list
+	}
+	return v
 }
