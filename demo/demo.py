@@ -11,12 +11,12 @@ mnt = sys.argv[1]
 
 
 def say(text):
-    print(f"\n\033[1m{text}\033[0m")
+    print("\n" + os.environ.get("BOLD", "") + text + os.environ.get("PLAIN", ""))
 
 
 def run(sql):
     print("\nD " + sql)
-    duckdb.sql(sql).show()
+    print(str(duckdb.sql(sql)).rstrip())
     sys.stdout.flush()
 
 

@@ -7,20 +7,19 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 work=$(mktemp -d "${TMPDIR:-/tmp}/hudifs-demo-XXXXXX")
 table=$work/rides mnt=$work/mnt
 clean_up() {
-    status=$?
-    trap - EXIT
     if mountpoint -q "$mnt"; then
-        ./hudifs umount "$mnt" || fusermount3 -u -z "$mnt" || true
+        ./hudifs umount "$mnt" || fusermount3 -u -z "$mnt"
     fi
     rm -rf "$work"
-    exit $status
 }
 trap clean_up EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold='' plain=''
+if [ -t 1 ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 show() { printf '\n$ %s\n' "$*" | sed "s|$work/||g"; "$@" | sed "s|$work/||g"; }
 
 mkdir "$mnt"
@@ -33,11 +32,13 @@ show ./hudifs timeline "$table"
 say "Mounted, it is folders of plain Parquet files:"
 printf '\n$ hudifs mount rides mnt\n'
 ./hudifs mount --cache-dir "$work/cache" "$table" "$mnt"
-show ls "$mnt"
+show ls -A "$mnt"
 show ls "$mnt/asof"
 show ls "$mnt/incremental"
 show ls -lR "$mnt/latest"
 
-.venv/bin/python demo/demo.py "$mnt" | sed "s|$work/||g"
+BOLD=$bold PLAIN=$plain .venv/bin/python demo/demo.py "$mnt" | sed "s|$work/||g"
 
-say "Unmounted; nothing is left."
+printf '\n$ hudifs umount mnt\n'
+clean_up
+say "Unmounted; nothing is left behind."
