@@ -177,7 +177,7 @@ func (f *File) identify() error {
 	if st.config.DropPartitionColumns {
 		fmt.Fprintf(h, "partition columns %d\n", f.shownAs())
 	}
-	fmt.Fprintf(h, "deletes %+v\nskip damage %v\n", f.deletes(), f.v.t.opts.SkipDamage)
+	fmt.Fprintf(h, "skip damage %v\n", f.v.t.opts.SkipDamage)
 	f.hashTarget(h)
 	h.Sum(f.id[:0])
 	f.name = fmt.Sprintf("%s_%s_%s.parquet", f.fileID, hex.EncodeToString(f.id[:6]), f.Instant())
@@ -278,7 +278,7 @@ func (f *File) Base(ctx context.Context) (p string, ok bool, err error) {
 		return "", false, class(err)
 	}
 	// The name was given in the belief that all base files of one instant are alike; the bytes need no belief.
-	if !f.target.Admits(m.Schema) {
+	if !f.admitted(m) {
 		return "", false, nil
 	}
 	return path.Join(f.partition, f.base.Name), true, nil

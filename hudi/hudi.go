@@ -22,7 +22,6 @@ import (
 	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/internal/timeline"
-	"github.com/hudifs/hudifs/merge"
 	"github.com/hudifs/hudifs/storage"
 )
 
@@ -106,7 +105,7 @@ type Table struct {
 type state struct {
 	config *timeline.Config
 	tl     *timeline.Timeline
-	rules  merge.Rules
+	rules  rules
 	// unmergeable says why log files of this table can't be merged; nil where they can.
 	unmergeable error
 }
@@ -206,10 +205,7 @@ func (t *Table) Info() Info {
 	c := st.config
 	i := Info{
 		Name: c.Name, Database: c.Database, Version: c.Version, Type: string(c.Type), RecordKeys: c.RecordKeys,
-		OrderingFields: c.OrderingFields, MergeMode: st.rules.Mode.String(), Timezone: c.Timezone, Properties: c.Properties,
-	}
-	if st.unmergeable != nil {
-		i.MergeMode = "CUSTOM"
+		OrderingFields: c.OrderingFields, MergeMode: st.rules.name, Timezone: c.Timezone, Properties: c.Properties,
 	}
 	for _, p := range c.PartitionFields {
 		i.PartitionFields = append(i.PartitionFields, p.Name)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/internal/timeline"
 )
@@ -144,4 +145,43 @@ func partitionValues(c *timeline.Config, target *schema.Message, path string, fo
 		out[n.Index] = v
 	}
 	return out, nil
+}
+
+// fill are the values that partition columns have where a row has none: those of the partition's folder, as for Spark, which takes
+// partition columns from there always. It matters for rows whose writer left them out (Spark SQL's MERGE INTO).
+func (f *File) fill() map[int][]byte {
+	c := f.v.st.config
+	if c.DropPartitionColumns || f.partition == "" {
+		return nil
+	}
+	texts, err := segments(f.partition, c.PartitionFields)
+	if err != nil {
+		return nil // no folder has a value of its own
+	}
+	out := map[int][]byte{}
+	for i, p := range c.PartitionFields {
+		n := f.target.Leaf(p.Name)
+		if n == nil || p.Timestamp || texts[i] == defaultPartition || texts[i] == oldDefaultPartition && c.Version < 5 {
+			continue
+		}
+		if v, err := n.Scalar.Parse(unescape(texts[i])); err == nil {
+			out[n.Index] = v
+		}
+	}
+	return out
+}
+
+// admitted tells whether a base file can be served as it is.
+func (f *File) admitted(m *pqfile.File) bool {
+	if !f.target.Admits(m.Schema) {
+		return false
+	}
+	for leaf := range f.fill() {
+		for g := range m.Groups() {
+			if n := m.Column(g, leaf).Statistics.NullCount; n.V > 0 {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -31,11 +31,13 @@ func (f *File) input(ctx context.Context) (in *render.Input, done func(), err er
 	}
 	c := f.v.st.config
 	in = &render.Input{
-		Target: f.target, Only: f.v.scope.only, Ordering: c.OrderingFields, Rules: f.v.st.rules, Deletes: f.deletes(),
+		Target: f.target, Only: f.v.scope.only, Ordering: c.OrderingFields, Rules: f.v.st.rules.Rules, Deletes: f.v.st.rules.deletes,
+		Sequence: f.v.st.rules.sequence, Unavailable: f.v.st.rules.unavailable,
 	}
 	if !c.PopulateMetaFields {
 		in.Key.Fields = c.RecordKeys
 	}
+	in.Fill = f.fill()
 	if c.DropPartitionColumns && f.partition != "" {
 		if in.Constants, err = partitionValues(c, f.target, f.partition, f.shownAs()); err != nil {
 			return nil, nil, err
@@ -51,7 +53,7 @@ func (f *File) input(ctx context.Context) (in *render.Input, done func(), err er
 		if in.Base, err = pqfile.Open(storage.ReaderAt(ctx, o), f.base.Size); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", p, err)
 		}
-		in.BaseName = p
+		in.BaseName, in.BaseInstant = p, f.base.Instant
 	}
 	if len(f.logs) == 0 {
 		return in, done, nil
@@ -65,7 +67,7 @@ func (f *File) input(ctx context.Context) (in *render.Input, done func(), err er
 	}
 	for i, l := range f.logs {
 		p := path.Join(f.partition, l.File)
-		if err := f.checkDamage(ctx, p, l.Size, scanned[i]); err != nil {
+		if err := f.checkDamage(ctx, p, scanned[i]); err != nil {
 			return nil, nil, err
 		}
 		o, err := f.v.t.store.Open(ctx, p)
@@ -76,54 +78,42 @@ func (f *File) input(ctx context.Context) (in *render.Input, done func(), err er
 		in.Logs = append(in.Logs, render.Log{Name: p, Reader: storage.ReaderAt(ctx, o)})
 	}
 	in.Blocks = render.Select(scanned, f.accepts)
-	for _, r := range in.Blocks {
-		if r.Block.Partial() {
-			return nil, nil, fmt.Errorf("%w: %s: partial update block at offset %d", ErrUnsupported, in.Logs[r.Log].Name, r.Block.Offset)
-		}
-	}
 	return in, done, nil
 }
 
-// deletes says which records of data blocks are deletes (hudi-common: DeleteContext). With a marker of its own,
-// 0.x's DefaultHoodieRecordPayload looks at nothing else.
-func (f *File) deletes() render.Deletes {
-	p := f.v.st.config.MergeProperties
-	d := render.Deletes{Field: p["hoodie.payload.delete.field"], Marker: p["hoodie.payload.delete.marker"]}
-	d.MarkerOnly = f.v.st.rules.Legacy && d.Field != ""
-	return d
-}
-
-// checkDamage refuses a log file with damage in a part that a completed write has claimed. What no completed write owns was left by one
-// that died, and is skipped as Hudi skips it.
-func (f *File) checkDamage(ctx context.Context, p string, size int64, l *logfile.Log) error {
+// checkDamage refuses a log file that has lost blocks of a completed write. Damage that no completed write misses was left by one that
+// died, and is skipped as Hudi skips it.
+func (f *File) checkDamage(ctx context.Context, p string, l *logfile.Log) error {
 	claims, err := f.claims(ctx, p, len(l.Damage) > 0)
 	if err != nil {
 		return err
 	}
-	var lost []logfile.Damage
 	for _, c := range claims {
-		if c.to > size {
-			lost = append(lost, logfile.Damage{Offset: size, End: c.to, Reason: fmt.Sprintf("the file ends here, commit %s wrote up to %d", c.instant, c.to)})
-		}
-		for _, d := range l.Damage {
-			if d.Offset < c.to && c.from < d.End {
-				lost = append(lost, d)
+		sound := int64(0)
+		for i := range l.Blocks {
+			if b := &l.Blocks[i]; b.Instant() == c.instant {
+				sound += b.End - b.Offset
 			}
 		}
-	}
-	for _, d := range lost {
-		if !f.v.t.opts.SkipDamage {
-			return fmt.Errorf("%w: %s: offset %d to %d: %s", ErrCorrupt, p, d.Offset, d.End, d.Reason)
+		if sound >= c.bytes {
+			continue
 		}
-		f.v.t.opts.Logger.WarnContext(ctx, "damaged log block skipped", "file", p, "offset", d.Offset, "reason", d.Reason)
+		reason := fmt.Sprintf("commit %s wrote %d bytes, %d are sound", c.instant, c.bytes, sound)
+		for _, d := range l.Damage {
+			reason += fmt.Sprintf("; damaged from offset %d to %d: %s", d.Offset, d.End, d.Reason)
+		}
+		if !f.v.t.opts.SkipDamage {
+			return fmt.Errorf("%w: %s: %s", ErrCorrupt, p, reason)
+		}
+		f.v.t.opts.Logger.WarnContext(ctx, "damaged log block skipped", "file", p, "reason", reason)
 	}
 	return nil
 }
 
-// claim is the part of a log file that a completed write owns.
+// claim is what a completed write says it added to a log file.
 type claim struct {
-	instant  string
-	from, to int64
+	instant string
+	bytes   int64
 }
 
 // claims are what the commits that the view accepts say of a log file. Only the active timeline is asked: what has been archived was
@@ -145,7 +135,7 @@ func (f *File) claims(ctx context.Context, p string, damaged bool) ([]claim, err
 		}
 		for _, st := range m.Stats {
 			if st.Path == p && st.FileSize > 0 {
-				out = append(out, claim{instant: w.Time, from: st.LogOffset, to: st.FileSize})
+				out = append(out, claim{instant: w.Time, bytes: st.FileSize - st.LogOffset})
 			}
 		}
 	}

@@ -291,7 +291,7 @@ func (v *View) settle(ctx context.Context, files []*File, target *schema.Message
 			}
 			if i := f.base.Instant; !known[i] {
 				if m, err := f.footer(ctx); err == nil {
-					known[i], admitted[i] = true, target.Admits(m.Schema)
+					known[i], admitted[i] = true, f.admitted(m)
 				}
 			}
 			f.asIs = whole && (admitted[f.base.Instant] || !known[f.base.Instant])

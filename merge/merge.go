@@ -6,38 +6,57 @@
 //	base rows:               Match(a) = Drop    Match(b) = Replace by 1    Match(d) = Keep
 //	at the end:              Inserts() = c
 //
+// Where a version has only some of its columns, or leaves some open, a row is put together: a Composite says from which two
+// versions, and by what rule each column chooses between them.
+//
 // First the log records fold among themselves, then what is left meets the base rows: the order counts, and is Hudi's
 // (hudi-common: BaseHoodieLogRecordReader, KeyBasedFileGroupRecordBuffer; of 0.x: HoodieMergedLogRecordScanner).
 package merge
 
 import "bytes"
 
-// Mode is how two versions of a row are weighed (hudi-common: RecordMergeMode).
-type Mode uint8
+// Take says what the winner of two versions of a row takes over from the loser, column by column.
+type Take uint8
 
-// The merge modes.
+// The ways to take columns over.
 const (
-	// CommitTime lets the later write win (COMMIT_TIME_ORDERING).
-	CommitTime Mode = iota
-	// EventTime lets the larger ordering value win, the later write where they are equal (EVENT_TIME_ORDERING).
-	EventTime
+	// TakeNothing: the winner stands as it is.
+	TakeNothing Take = iota
+	// TakeNulls: where the winner is null, the loser's value stays.
+	TakeNulls
+	// TakeUnavailable: where the winner holds the text that stands for a value its writer did not have, the loser's value stays.
+	TakeUnavailable
 )
 
-func (m Mode) String() string {
-	if m == EventTime {
-		return "EVENT_TIME_ORDERING"
-	}
-	return "COMMIT_TIME_ORDERING"
+// Weigh is how two versions of a row are weighed against each other.
+type Weigh struct {
+	// Ordering lets the larger ordering value win, and the newer version where they are equal; otherwise the newer one always wins.
+	Ordering bool
+	// OlderOnTie lets the older version win where ordering values are equal.
+	OlderOnTie bool
+	Take       Take
+	// NewerMeta gives a row that was put together the meta fields of the newer version, whichever wins.
+	NewerMeta bool
 }
 
 // Rules are the rules of one table.
 type Rules struct {
-	Mode Mode
-	// Legacy asks for the rules of Hudi 0.x, for tables of version 7 and below: log records are always weighed among each other by
-	// their ordering values, a record after a delete always wins, and a delete always removes a base row; Mode only says how a record
-	// meets a base row (hudi-common 0.15: OverwriteWithLatestAvroPayload is CommitTime, DefaultHoodieRecordPayload EventTime).
+	// Fold weighs log records among each other, Base what is left of them against base rows.
+	Fold, Base Weigh
+	// Legacy asks for what Hudi 0.x makes of deletes: a record after a delete always wins, and a delete always removes a base
+	// row. Between log records a delete with an ordering value is weighed by it, whatever Fold says.
 	Legacy bool
+	// DeletesWin lets a delete always win over an older log record.
+	DeletesWin bool
 }
+
+// The rules of Hudi's merge modes (hudi-common: RecordMergeMode).
+var (
+	// CommitTime lets the later write win (COMMIT_TIME_ORDERING).
+	CommitTime = Rules{}
+	// EventTime lets the larger ordering value win (EVENT_TIME_ORDERING).
+	EventTime = Rules{Fold: Weigh{Ordering: true}, Base: Weigh{Ordering: true}}
+)
 
 // Entry is one log record: a version of a row, or its deletion.
 type Entry struct {
@@ -46,25 +65,47 @@ type Entry struct {
 	Delete bool
 	// Ordering is the ordering value, encoded so that bytes compare as the values do. Values of one slice are all encoded alike.
 	Ordering []byte
+	// OnBase is the ordering value for weighing against a base row, where that is another one; nil is Ordering.
+	OnBase []byte
 	// Unordered marks a delete that came without an ordering value: it acts in commit order.
 	Unordered bool
+	// Partial marks a record that has only some of the columns: all others stay as the loser has them.
+	Partial bool
+}
+
+// BaseRow stands in a Composite for the base row that it takes the place of.
+const BaseRow = int32(-1)
+
+// Composite is a row that is put together from two versions. Each is a record, another composite by its number, or BaseRow.
+type Composite struct {
+	Winner, Loser int32
+	Take          Take
+	// Meta is the version that gives the meta fields: Winner, or the newer one.
+	Meta int32
 }
 
 // Log folds the log records of a slice and meets them with the rows of its base file. It is not safe for concurrent use.
 type Log struct {
-	rules   Rules
-	index   map[string]int32 // into entries
-	entries []Entry          // in the order in which the keys came first
-	met     []bool           // entries that have met a base row
+	rules      Rules
+	index      map[string]int32 // into entries
+	entries    []Entry          // in the order in which the keys came first
+	met        []bool           // entries that have met a base row
+	composites []Composite
+	first      int32 // number of the first composite
 }
 
-// NewLog makes an empty log.
-func NewLog(r Rules) *Log { return &Log{rules: r, index: map[string]int32{}} }
+// NewLog makes an empty log. records is the number of records that will be added: composites are numbered from there on.
+func NewLog(r Rules, records int32) *Log {
+	return &Log{rules: r, index: map[string]int32{}, first: records}
+}
 
 // Len is the number of keys.
 func (l *Log) Len() int { return len(l.entries) }
 
-// Add folds a record or a delete, the next in log order. The key is copied; the ordering value must stay as it is.
+// Composites are the rows that were put together, the first one having the number that NewLog was told.
+func (l *Log) Composites() []Composite { return l.composites }
+
+// Add folds a record or a delete, the next in log order. The key is copied; the ordering values must stay as they are.
 func (l *Log) Add(key []byte, e Entry) {
 	i, ok := l.index[string(key)]
 	if !ok {
@@ -73,21 +114,47 @@ func (l *Log) Add(key []byte, e Entry) {
 		l.met = append(l.met, false)
 		return
 	}
-	if l.replaces(e, l.entries[i]) {
-		l.entries[i] = e
-	}
+	l.entries[i] = l.fold(e, l.entries[i])
 }
 
-// replaces tells whether a newer entry takes the place of an older one of the same key.
-func (l *Log) replaces(newer, older Entry) bool {
+// fold makes one entry of two of the same key.
+func (l *Log) fold(newer, older Entry) Entry {
+	winner, loser := newer, older
+	if !l.newerWins(newer, older) {
+		winner, loser = older, newer
+	}
+	if winner.Delete || loser.Delete {
+		return winner
+	}
+	return l.compose(l.rules.Fold, winner, loser, newer)
+}
+
+// compose puts a row together from two versions, where the winner takes something over.
+func (l *Log) compose(w Weigh, winner, loser, newer Entry) Entry {
+	if w.Take == TakeNothing && !winner.Partial {
+		return winner
+	}
+	c := Composite{Winner: winner.Record, Loser: loser.Record, Take: w.Take, Meta: winner.Record}
+	if w.NewerMeta {
+		c.Meta = newer.Record
+	}
+	l.composites = append(l.composites, c)
+	winner.Record = l.first + int32(len(l.composites)-1)
+	winner.Partial = winner.Partial && loser.Partial
+	return winner
+}
+
+func (l *Log) newerWins(newer, older Entry) bool {
 	if l.rules.Legacy {
 		if older.Delete || newer.Delete && newer.Unordered {
 			return true
 		}
-		return bytes.Compare(newer.Ordering, older.Ordering) >= 0
+		return byOrdering(newer.Ordering, older.Ordering, l.rules.Fold.OlderOnTie && !newer.Delete)
 	}
 	switch {
-	case l.rules.Mode == CommitTime:
+	case newer.Delete && l.rules.DeletesWin:
+		return true
+	case !l.rules.Fold.Ordering:
 		return true
 	case older.Delete && older.Unordered:
 		// Only a record lifts such a delete: a further delete changes nothing.
@@ -95,7 +162,12 @@ func (l *Log) replaces(newer, older Entry) bool {
 	case newer.Delete && newer.Unordered:
 		return true
 	}
-	return bytes.Compare(newer.Ordering, older.Ordering) >= 0
+	return byOrdering(newer.Ordering, older.Ordering, l.rules.Fold.OlderOnTie)
+}
+
+func byOrdering(newer, older []byte, olderOnTie bool) bool {
+	c := bytes.Compare(newer, older)
+	return c > 0 || c == 0 && !olderOnTie
 }
 
 // Verdict is what becomes of a base row.
@@ -108,8 +180,8 @@ const (
 	Replace
 )
 
-// Match meets a base row with the log; on Replace it also gives the record that takes the row's place. A log record meets
-// only the first base row of its key: further rows of the same key are kept.
+// Match meets a base row with the log; on Replace it also gives the record or composite that takes the row's place. A log
+// record meets only the first base row of its key: further rows of the same key are kept.
 func (l *Log) Match(key, ordering []byte) (Verdict, int32) {
 	i, ok := l.index[string(key)]
 	if !ok || l.met[i] {
@@ -117,27 +189,34 @@ func (l *Log) Match(key, ordering []byte) (Verdict, int32) {
 	}
 	l.met[i] = true
 	e := l.entries[i]
-	if l.wins(e, ordering) {
-		if e.Delete {
-			return Drop, 0
-		}
-		return Replace, e.Record
+	base := Entry{Record: BaseRow}
+	switch logWins := l.logWins(e, ordering); {
+	case logWins && e.Delete:
+		return Drop, 0
+	case logWins:
+		return Replace, l.compose(l.rules.Base, e, base, e).Record
+	case e.Delete || l.rules.Base.Take == TakeNothing:
+		return Keep, 0
 	}
-	return Keep, 0
+	return Replace, l.compose(l.rules.Base, base, e, e).Record
 }
 
-// wins tells whether a log entry beats a base row.
-func (l *Log) wins(e Entry, base []byte) bool {
+// logWins tells whether a log entry beats a base row.
+func (l *Log) logWins(e Entry, base []byte) bool {
+	ordering := e.Ordering
+	if e.OnBase != nil {
+		ordering = e.OnBase
+	}
 	switch {
-	case l.rules.Mode == CommitTime:
+	case !l.rules.Base.Ordering:
 		return true
 	case e.Delete && (e.Unordered || l.rules.Legacy):
 		return true
 	}
-	return bytes.Compare(e.Ordering, base) >= 0
+	return byOrdering(ordering, base, l.rules.Base.OlderOnTie)
 }
 
-// Inserts are the records whose keys met no base row, in log order. To be called after the last Match.
+// Inserts are the records and composites whose keys met no base row, in log order. To be called after the last Match.
 func (l *Log) Inserts() []int32 {
 	var out []int32
 	for i, e := range l.entries {

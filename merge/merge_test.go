@@ -28,8 +28,10 @@ func step(n int32, text string) ([]byte, merge.Entry) {
 }
 
 func TestFoldAndMatch(t *testing.T) {
-	commit, event := merge.Rules{Mode: merge.CommitTime}, merge.Rules{Mode: merge.EventTime}
-	overwrite, def := merge.Rules{Mode: merge.CommitTime, Legacy: true}, merge.Rules{Mode: merge.EventTime, Legacy: true}
+	commit, event := merge.CommitTime, merge.EventTime
+	overwrite, def := merge.EventTime, merge.EventTime
+	overwrite.Base.Ordering = false
+	overwrite.Legacy, def.Legacy = true, true
 	for _, c := range []struct {
 		log, base string
 		// What becomes of the base row, or of the key where there is none: the log record that stands, "base", or "gone".
@@ -64,7 +66,7 @@ func TestFoldAndMatch(t *testing.T) {
 }
 
 func outcome(r merge.Rules, log, base string) string {
-	l := merge.NewLog(r)
+	l := merge.NewLog(r, 99)
 	steps := strings.Fields(log)
 	for i, s := range steps {
 		l.Add(step(int32(i), s))
@@ -98,7 +100,7 @@ func outcome(r merge.Rules, log, base string) string {
 }
 
 func TestOnlyTheFirstOfEqualKeysMeetsTheLog(t *testing.T) {
-	l := merge.NewLog(merge.Rules{})
+	l := merge.NewLog(merge.CommitTime, 9)
 	l.Add(step(0, "a2"))
 	if v, _ := l.Match([]byte("a"), nil); v != merge.Replace {
 		t.Errorf("first row: %v", v)
@@ -109,7 +111,7 @@ func TestOnlyTheFirstOfEqualKeysMeetsTheLog(t *testing.T) {
 }
 
 func TestInsertsComeInLogOrder(t *testing.T) {
-	l := merge.NewLog(merge.Rules{Mode: merge.EventTime})
+	l := merge.NewLog(merge.EventTime, 9)
 	for i, s := range strings.Fields("c1 a1 b1 -d1 a2 e9") {
 		l.Add(step(int32(i), s))
 	}

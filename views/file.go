@@ -2,6 +2,7 @@ package views
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func (f *file) Open(ctx context.Context) (Handle, error) {
 	if ok {
 		return f.openBase(ctx, where, size)
 	}
-	e, err := f.tab.t.opts.Cache.Do(ctx, f.file.ID(), size, func(ctx context.Context, w *cache.Writer) error {
+	e, err := f.tab.t.opts.Cache.Do(ctx, f.key(), size, func(ctx context.Context, w *cache.Writer) error {
 		select {
 		case f.tab.t.rendered <- struct{}{}:
 			defer func() { <-f.tab.t.rendered }()
@@ -86,6 +87,12 @@ func (f *file) Open(ctx context.Context) (Handle, error) {
 		return nil, f.explain(err)
 	}
 	return localHandle{e.File(), e}, nil
+}
+
+// key names the file's bytes among those of all tables in the cache.
+func (f *file) key() cache.Key {
+	id := f.file.ID()
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %x", f.tab.t.opts.Source, f.tab.path, id))
 }
 
 func (f *file) openBase(ctx context.Context, where string, size int64) (Handle, error) {

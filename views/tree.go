@@ -34,6 +34,9 @@ type Options struct {
 	Grace time.Duration
 	// PollInterval is how often Run looks for new commits. 0 is 2 s.
 	PollInterval time.Duration
+	// Source names the store among all that share the cache, such as the absolute path of a folder: files are told apart by their
+	// names and sizes within one table, not across tables.
+	Source string
 	// Cache keeps rendered files; nil keeps none.
 	Cache *cache.Disk
 	// Memory is the budget for what is kept in memory, in bytes. 0 is 512 MiB.

@@ -37,6 +37,10 @@ func openTable(ctx context.Context, c *config, dir, cacheDir string, log *slog.L
 	if err != nil {
 		return nil, err
 	}
+	source, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
 	if cacheDir != "" {
 		cacheDir = filepath.Join(cacheDir, "files")
 	}
@@ -46,7 +50,7 @@ func openTable(ctx context.Context, c *config, dir, cacheDir string, log *slog.L
 	}
 	tree, err := views.Open(ctx, store, &views.Options{
 		Partitions: c.Partitions, ListInstants: c.ListInstants, Timezone: c.location, Grace: c.Grace, PollInterval: c.PollInterval,
-		Cache: disk, Memory: c.memory, MergeRules: c.MergeRules, OnDamage: c.OnDamage, BootstrapBase: c.BootstrapBase, Logger: log,
+		Source: source, Cache: disk, Memory: c.memory, MergeRules: c.MergeRules, OnDamage: c.OnDamage, BootstrapBase: c.BootstrapBase, Logger: log,
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), disk.Close(), store.Close())

@@ -77,6 +77,9 @@ func (in *Input) chunkBound(g int, leaf *schema.Node, add pqfile.Added) (int64, 
 		add.Values, add.Bytes = rows+add.Rows, 2*int64(len(v))
 		return pqfile.NewChunkBound(leaf, add), true
 	}
+	if v, ok := in.Fill[leaf.Index]; ok {
+		add.Bytes += (rows + add.Rows) * int64(len(v)+4)
+	}
 	if in.Base == nil || in.Base.Groups() == 0 {
 		return pqfile.NewChunkBound(leaf, add), true
 	}

@@ -3,7 +3,10 @@ package render
 import (
 	"context"
 	"fmt"
+	"io"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/logfile"
@@ -15,23 +18,26 @@ import (
 // _hoodie_operation: those whose Field holds the Marker.
 type Deletes struct {
 	Field, Marker string
+	// FoldCase finds the marker in capitals and small letters.
+	FoldCase bool
 	// MarkerOnly makes Field the only sign.
 	MarkerOnly bool
 }
 
 // batch is one data block.
 type batch struct {
-	name  string // of the log file
-	block *logfile.Block
-	data  *logfile.Data
-	first int32 // number of its first record
+	name   string // of the log file
+	reader io.ReaderAt
+	block  *logfile.Block
+	data   *logfile.Data
+	first  int32 // number of its first record
 }
 
 func (b *batch) wrap(err error) error {
 	return fmt.Errorf("%s: block at offset %d: %w", b.name, b.block.Offset, err)
 }
 
-// What a plan says of a base row, where it is not the number of the record that takes its place.
+// What a plan says of a base row, where it is not the number of the record or composite that takes its place.
 const (
 	keep = int32(-1)
 	drop = int32(-2)
@@ -40,6 +46,9 @@ const (
 // plan is what becomes of the rows of a slice.
 type plan struct {
 	batches []batch
+	records int32 // how many there are; higher numbers are composites
+	// composites are rows put together from others.
+	composites []merge.Composite
 	// groups has an entry for each row of each row group of the base file; nil for a group that stays whole.
 	groups  [][]int32
 	inserts []int32
@@ -51,75 +60,109 @@ const checkEvery = 1 << 16
 // plan reads the keys of the slice and merges them.
 func (in *Input) plan(ctx context.Context) (*plan, error) {
 	p := &plan{}
-	log := merge.NewLog(in.Rules)
-	pl := planner{in: in, order: newOrdering(in.Target, in.Ordering)}
-	var err error
-	if len(in.Blocks) > 0 {
+	blocks, err := in.open(p)
+	if err != nil {
+		return nil, err
+	}
+	log := merge.NewLog(in.Rules, p.records)
+	pl := planner{in: in, order: newOrdering(in.Target, in.Ordering), log: log}
+	if len(blocks) > 0 {
 		if pl.keys, err = newKeyReader(in.Key, in.Target); err != nil {
 			return nil, err
 		}
 	}
-	next := int32(0)
-	for _, r := range in.Blocks {
+	if pl.positions, err = in.positions(blocks); err != nil {
+		return nil, err
+	}
+	for i := range blocks {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		b := batch{name: in.Logs[r.Log].Name, block: r.Block, first: next}
-		if r.Block.Type == logfile.DeleteBlock {
-			if err := pl.deletes(log, in.Logs[r.Log], &b); err != nil {
-				return nil, err
-			}
-			continue
+		b := &blocks[i]
+		if b.data == nil {
+			err = pl.deletes(i, b)
+		} else {
+			err = pl.records(i, b)
 		}
-		if b.data, err = logfile.OpenData(in.Logs[r.Log].Reader, *r.Block); err != nil {
+		if err != nil {
 			return nil, b.wrap(err)
 		}
-		if err := pl.records(log, &b); err != nil {
-			return nil, b.wrap(err)
-		}
-		if next += int32(b.data.Rows()); next < b.first {
-			return nil, b.wrap(fmt.Errorf("%w: more than 2^31 log records in one file slice", logfile.ErrUnsupported))
-		}
-		p.batches = append(p.batches, b)
 	}
 	if in.Base != nil {
+		row := int64(0)
 		for g := range in.Base.Groups() {
-			rows, err := pl.group(ctx, log, g)
+			rows, err := pl.group(ctx, g, row)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", in.BaseName, err)
 			}
 			p.groups = append(p.groups, rows)
+			row += in.Base.GroupRows(g)
 		}
 	}
-	p.inserts = log.Inserts()
+	p.inserts, p.composites = log.Inserts(), log.Composites()
 	return p, nil
+}
+
+// open opens the data blocks and numbers their records. Delete blocks come among them, without data.
+func (in *Input) open(p *plan) ([]batch, error) {
+	var all []batch
+	for _, r := range in.Blocks {
+		b := batch{name: in.Logs[r.Log].Name, reader: in.Logs[r.Log].Reader, block: r.Block, first: p.records}
+		if r.Block.Type != logfile.DeleteBlock {
+			var err error
+			if b.data, err = logfile.OpenData(b.reader, *r.Block); err != nil {
+				return nil, b.wrap(err)
+			}
+			if b.data.Rows() > math.MaxInt32-int(p.records) {
+				return nil, b.wrap(fmt.Errorf("%w: more than 2^31 log records in one file slice", logfile.ErrUnsupported))
+			}
+			p.records += int32(b.data.Rows())
+			p.batches = append(p.batches, b)
+		}
+		all = append(all, b)
+	}
+	return all, nil
 }
 
 type planner struct {
 	in    *Input
 	keys  *keyReader
 	order ordering
+	log   *merge.Log
+	// positions are the base rows that the entries of each block belong to; nil where keys tell.
+	positions [][]uint64
 }
 
-func (pl *planner) deletes(log *merge.Log, l Log, b *batch) error {
-	deletes, err := logfile.Deletes(l.Reader, *b.block)
+func (pl *planner) deletes(block int, b *batch) error {
+	deletes, err := logfile.Deletes(b.reader, *b.block)
 	if err != nil {
-		return b.wrap(err)
+		return err
 	}
-	for _, d := range deletes {
+	if pl.positions != nil && len(deletes) != len(pl.positions[block]) {
+		return fmt.Errorf("%w: %d positions for %d deletes", logfile.ErrCorrupt, len(pl.positions[block]), len(deletes))
+	}
+	for i, d := range deletes {
 		e := merge.Entry{Delete: true}
 		e.Ordering, e.Unordered = pl.order.deleted(nil, d.Ordering)
-		log.Add([]byte(d.Key), e)
+		key := []byte(d.Key)
+		if pl.positions != nil {
+			key = positionKey(nil, pl.positions[block][i])
+		}
+		pl.log.Add(key, e)
 	}
 	return nil
 }
 
 // records folds the records of a data block.
-func (pl *planner) records(log *merge.Log, b *batch) error {
+func (pl *planner) records(block int, b *batch) error {
 	want := append(pl.keys.wanted(), pl.order.wanted()...)
 	flags := pl.flags()
 	for _, f := range flags {
 		want = append(want, f.leaf.Index)
+	}
+	sequence := pl.sequence()
+	if sequence != nil {
+		want = append(want, sequence.Index)
 	}
 	slices.Sort(want)
 	want = slices.Compact(want)
@@ -127,25 +170,34 @@ func (pl *planner) records(log *merge.Log, b *batch) error {
 	if err != nil {
 		return err
 	}
+	if pl.positions != nil && b.data.Rows() != len(pl.positions[block]) {
+		return fmt.Errorf("%w: %d positions for %d records", logfile.ErrCorrupt, len(pl.positions[block]), b.data.Rows())
+	}
 	row := newRowView(want, vectors)
+	partial := b.block.Partial()
 	var key, ordering []byte
 	for i := range b.data.Rows() {
 		row.at = i
-		e := merge.Entry{Record: b.first + int32(i)}
+		e := merge.Entry{Record: b.first + int32(i), Partial: partial}
 		var ok bool
-		if key, ok = pl.keys.key(key[:0], row.get); !ok {
+		if pl.positions != nil {
+			key = positionKey(key[:0], pl.positions[block][i])
+		} else if key, ok = pl.keys.key(key[:0], row.get); !ok {
 			return fmt.Errorf("%w: record %d has no record key", logfile.ErrCorrupt, i)
 		}
 		from := len(ordering)
 		ordering, e.Unordered = pl.order.row(ordering, row.get)
 		e.Ordering = ordering[from:len(ordering):len(ordering)]
+		if sequence != nil {
+			e.OnBase = sequenceOf(row.get(sequence.Index))
+		}
 		for _, f := range flags {
 			if v, ok := row.get(f.leaf.Index); ok && f.deletes(v) {
 				e.Delete = true
 			}
 		}
 		e.Unordered = e.Unordered && e.Delete
-		log.Add(key, e)
+		pl.log.Add(key, e)
 	}
 	return nil
 }
@@ -161,7 +213,10 @@ func (pl *planner) flags() []flag {
 	d := pl.in.Deletes
 	if d.Field != "" {
 		if n := pl.in.Target.Find(d.Field); n != nil {
-			out = append(out, flag{n, func(v []byte) bool { return text(n, v) == d.Marker }})
+			out = append(out, flag{n, func(v []byte) bool {
+				t := text(n, v)
+				return t == d.Marker || d.FoldCase && strings.EqualFold(t, d.Marker)
+			}})
 		}
 	}
 	if d.MarkerOnly {
@@ -199,9 +254,9 @@ func (r *rowView) get(leaf int) ([]byte, bool) {
 	return r.vectors[leaf].Value(s.V0), true
 }
 
-// group meets the rows of a row group with the log.
-func (pl *planner) group(ctx context.Context, log *merge.Log, g int) ([]int32, error) {
-	in := pl.in
+// group meets the rows of a row group, the first of which is row number first of the file, with the log.
+func (pl *planner) group(ctx context.Context, g int, first int64) ([]int32, error) {
+	in, log := pl.in, pl.log
 	if log.Len() == 0 && in.Only == nil {
 		return nil, nil
 	}
@@ -209,6 +264,10 @@ func (pl *planner) group(ctx context.Context, log *merge.Log, g int) ([]int32, e
 	var want []int
 	if log.Len() > 0 {
 		want = append(pl.keys.wanted(), pl.order.wanted()...)
+	}
+	sequence := pl.sequence()
+	if sequence != nil {
+		want = append(want, sequence.Index)
 	}
 	if in.Only != nil {
 		want = append(want, time.Index)
@@ -237,10 +296,15 @@ func (pl *planner) group(ctx context.Context, log *merge.Log, g int) ([]int32, e
 			continue
 		}
 		var ok bool
-		if key, ok = pl.keys.key(key[:0], rows.get); !ok {
+		if pl.positions != nil {
+			key = positionKey(key[:0], uint64(first)+uint64(i))
+		} else if key, ok = pl.keys.key(key[:0], rows.get); !ok {
 			continue
 		}
 		ordering, _ = pl.order.row(ordering[:0], rows.get)
+		if sequence != nil {
+			ordering = sequenceOf(rows.get(sequence.Index))
+		}
 		switch verdict, record := log.Match(key, ordering); verdict {
 		case merge.Drop:
 			out[i] = drop

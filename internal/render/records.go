@@ -1,21 +1,27 @@
 package render
 
 import (
+	"encoding/binary"
+	"slices"
+
 	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/schema"
+	"github.com/hudifs/hudifs/merge"
 )
 
 // windowBytes is how much encoded log content is decoded at once. Where the logs of a slice are larger, their columns are decoded a
 // few at a time.
 const windowBytes = 64 << 20
 
-// records gives the columns of the log records that a plan takes, in the order in which it takes them: those that replace
-// base rows, row group by row group, then the inserts.
+// records gives the columns of the log records that a plan takes, in the order in which it takes them: those that go into
+// rows of the base file, row group by row group, then those of the inserts.
 type records struct {
 	in      *Input
 	batches []batch
 	order   []int32
-	from    []int // where the records of each row group begin in order; the inserts come last
+	place   []int32 // where each record is in order
+	of      []int32 // the block of each in order
+	from    []int   // where the records of each row group begin in order; the inserts come last
 
 	window int // leaves that are decoded at once
 	lo, hi int // the leaves that taken has
@@ -24,17 +30,18 @@ type records struct {
 }
 
 func (in *Input) records(p *plan) *records {
-	r := &records{in: in, batches: p.batches}
+	r := &records{in: in, batches: p.batches, place: make([]int32, p.records)}
 	for _, g := range p.groups {
 		r.from = append(r.from, len(r.order))
 		for _, a := range g {
-			if a >= 0 {
-				r.order = append(r.order, a)
-			}
+			r.take(p, a)
 		}
 	}
 	r.from = append(r.from, len(r.order))
-	r.order = append(r.order, p.inserts...)
+	for _, a := range p.inserts {
+		r.take(p, a)
+	}
+	r.findBlocks(p)
 	content := int64(1)
 	for _, b := range p.batches {
 		content += b.block.ContentLength
@@ -42,6 +49,33 @@ func (in *Input) records(p *plan) *records {
 	leaves := len(in.Target.Leaves)
 	r.window = int(min(max(int64(leaves)*windowBytes/content, 1), int64(leaves)))
 	return r
+}
+
+// take adds a record, or all records that a composite is put together from.
+func (r *records) take(p *plan, a int32) {
+	for a >= p.records {
+		c := p.composites[a-p.records]
+		r.take(p, c.Winner)
+		a = c.Loser
+	}
+	if a < 0 {
+		return
+	}
+	r.place[a] = int32(len(r.order))
+	r.order = append(r.order, a)
+}
+
+func (r *records) findBlocks(p *plan) {
+	owner := make([]int32, 0, p.records)
+	for i, b := range r.batches {
+		for range b.data.Rows() {
+			owner = append(owner, int32(i))
+		}
+	}
+	r.of = make([]int32, len(r.order))
+	for k, record := range r.order {
+		r.of[k] = owner[record]
+	}
 }
 
 // leaf gives a column of all records, and the index of its rows.
@@ -68,12 +102,11 @@ func (r *records) decode(from int) error {
 			return b.wrap(err)
 		}
 	}
-	of := r.batchOf()
 	for i, l := range leaves {
 		v := column.New(r.in.Target.Leaves[l].Leaf)
 		index := make([]*column.Index, len(r.batches))
 		for k, record := range r.order {
-			b := of[k]
+			b := r.of[k]
 			if index[b] == nil {
 				index[b] = column.NewIndex(all[b][i])
 			}
@@ -85,17 +118,100 @@ func (r *records) decode(from int) error {
 	return nil
 }
 
-// batchOf finds the block of each record in order.
-func (r *records) batchOf() []int32 {
-	var owner []int32
-	for i, b := range r.batches {
-		for range b.data.Rows() {
-			owner = append(owner, int32(i))
+// chooser finds out which version of a row gives the value of one column.
+type chooser struct {
+	plan     *plan
+	records  *records
+	meta     bool   // a meta field
+	has      []bool // blocks that have the column; nil where none is partial
+	text     bool   // a column that the text for an unavailable value may stand in
+	unusable []byte // that text
+
+	taken *column.Vector
+	index *column.Index
+	base  value // of the current base row
+}
+
+// value is what choosing needs to know of a base row's value.
+type value struct {
+	null        bool
+	unavailable bool
+}
+
+func (c *columnWriter) chooser() *chooser {
+	ch := &chooser{plan: c.plan, records: c.records, taken: c.taken, index: c.index, unusable: []byte(c.in.Unavailable)}
+	top := c.leaf.Path[0]
+	ch.meta = schema.IsMeta(top)
+	ch.text = len(c.leaf.Path) == 1 && c.leaf.Leaf.Kind == column.Bytes && c.in.Unavailable != ""
+	if slices.ContainsFunc(c.plan.batches, func(b batch) bool { return b.block.Partial() }) {
+		for _, b := range c.plan.batches {
+			// A column that came into the table after a block was written is null there, not left open.
+			ch.has = append(ch.has, !b.block.Partial() || b.data.Has(top))
 		}
 	}
-	out := make([]int32, len(r.order))
-	for k, record := range r.order {
-		out[k] = owner[record]
+	return ch
+}
+
+// choose finds the record that gives the column's value of a record or composite, or merge.BaseRow.
+func (c *chooser) choose(a int32) int32 {
+	for a >= c.plan.records {
+		m := c.plan.composites[a-c.plan.records]
+		switch {
+		case c.meta && m.Meta != m.Winner:
+			a = m.Meta
+		case c.leaves(m):
+			a = m.Loser
+		default:
+			a = m.Winner
+		}
+	}
+	return a
+}
+
+// leaves tells whether the winner leaves the column to the loser.
+func (c *chooser) leaves(m merge.Composite) bool {
+	if !c.knows(m.Winner) {
+		return c.knows(m.Loser)
+	}
+	switch m.Take {
+	case merge.TakeNulls:
+		return c.look(m.Winner).null
+	case merge.TakeUnavailable:
+		return c.text && c.look(m.Winner).unavailable
+	case merge.TakeNothing:
+	}
+	return false
+}
+
+// knows tells whether a version has the column at all.
+func (c *chooser) knows(a int32) bool {
+	if c.has == nil || a == merge.BaseRow {
+		return true
+	}
+	if a >= c.plan.records {
+		m := c.plan.composites[a-c.plan.records]
+		return c.knows(m.Winner) || c.knows(m.Loser)
+	}
+	return c.has[c.records.of[c.records.place[a]]]
+}
+
+func (c *chooser) look(a int32) value {
+	if a = c.choose(a); a == merge.BaseRow {
+		return c.base
+	}
+	k := int(c.records.place[a])
+	return look(c.taken, c.index.Span(k, k+1), c.unusable, nil)
+}
+
+// look reads what choosing needs of a row's value. A column is null where its outermost level is.
+func look(v *column.Vector, s column.Span, unusable []byte, dict *column.Vector) value {
+	out := value{null: v.Leaf.MaxDef > 0 && v.Def[s.E0] == 0}
+	if s.V1 > s.V0 && len(unusable) > 0 && s.E1 == s.E0+1 {
+		b := v.Value(s.V0)
+		if dict != nil {
+			b = dict.Value(int(binary.LittleEndian.Uint32(b)))
+		}
+		out.unavailable = string(b) == string(unusable)
 	}
 	return out
 }

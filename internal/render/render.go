@@ -31,9 +31,10 @@ const Version = 1
 type Input struct {
 	Target *schema.Message
 	// Base is nil for a slice without a base file. BaseName is for errors.
-	Base     *pqfile.File
-	BaseName string
-	Logs     []Log
+	Base        *pqfile.File
+	BaseName    string
+	BaseInstant string
+	Logs        []Log
 	// Blocks are the blocks that count, in the order in which they are merged.
 	Blocks []Ref
 
@@ -41,10 +42,17 @@ type Input struct {
 	Ordering []string // ordering fields, the first one counting most
 	Rules    merge.Rules
 	Deletes  Deletes
+	// Sequence is a column of two numbers with a point between them, by which records are weighed against base rows; "" is the
+	// ordering value.
+	Sequence string
+	// Unavailable is the text that stands for a value which a record's writer did not have.
+	Unavailable string
 	// Only are the instants whose base rows are wanted, sorted; nil is all.
 	Only []string
 	// Constants are the values of columns that are the same in all rows, by leaf; nil is null.
 	Constants map[int][]byte
+	// Fill are the values of columns where a row has none, by leaf.
+	Fill map[int][]byte
 
 	maps []schema.LeafMap // from Base to Target
 }
@@ -214,11 +222,13 @@ type columnWriter struct {
 	first page    // the first page of src
 	done  bool    // src had no page
 
+	choose  *chooser
 	taken   *column.Vector // all records of the slice
 	index   *column.Index
 	indexes *column.Vector // the same, as numbers in dict; nil without one
 	dict    *column.Vector
-	at      int // the next record
+	fill    *column.Vector // one row with the value for rows that have none; nil without one
+	filling *column.Vector // the same, as a number in dict
 }
 
 func (c *columnWriter) wrap(err error) error {
@@ -234,7 +244,12 @@ func (c *columnWriter) open() error {
 	if c.taken, c.index, err = c.records.leaf(c.leaf); err != nil {
 		return err
 	}
-	c.at, _ = c.span()
+	c.choose = c.chooser()
+	if v, ok := c.in.Fill[c.leaf.Index]; ok {
+		c.fill = column.New(c.leaf.Leaf)
+		c.fill.AppendLevels(0, c.leaf.Leaf.MaxDef)
+		c.fill.AppendValue(v)
+	}
 	if c.in.Base == nil || len(c.plan.groups) == 0 {
 		return nil
 	}
@@ -256,7 +271,7 @@ func (c *columnWriter) extend() {
 	c.dict = column.New(c.src.dict.Leaf)
 	c.dict.AppendValues(c.src.dict)
 	from, to := c.span()
-	if from == to {
+	if from == to && c.fill == nil {
 		return
 	}
 	l := c.leaf.Leaf
@@ -266,19 +281,26 @@ func (c *columnWriter) extend() {
 	for i := range c.dict.Values() {
 		known[string(c.dict.Value(i))] = uint32(i)
 	}
-	c.indexes.Rep, c.indexes.Def = c.taken.Rep, c.taken.Def
-	s := c.index.Span(from, to)
-	c.indexes.Buf = make([]byte, 4*c.taken.Values())
-	c.indexes.SetValues(c.taken.Values())
-	for i := s.V0; i < s.V1; i++ {
-		v := c.taken.Value(i)
+	number := func(v []byte) uint32 {
 		n, ok := known[string(v)]
 		if !ok {
 			n = uint32(c.dict.Values())
 			known[string(v)] = n
 			c.dict.AppendValue(v)
 		}
-		binary.LittleEndian.PutUint32(c.indexes.Buf[4*i:], n)
+		return n
+	}
+	c.indexes.Rep, c.indexes.Def = c.taken.Rep, c.taken.Def
+	s := c.index.Span(from, to)
+	c.indexes.Buf = make([]byte, 4*c.taken.Values())
+	c.indexes.SetValues(c.taken.Values())
+	for i := s.V0; i < s.V1; i++ {
+		binary.LittleEndian.PutUint32(c.indexes.Buf[4*i:], number(c.taken.Value(i)))
+	}
+	if c.fill != nil {
+		c.filling = column.New(l)
+		c.filling.AppendLevels(0, l.MaxDef)
+		c.filling.AppendValue(binary.LittleEndian.AppendUint32(nil, number(c.fill.Value(0))))
 	}
 }
 
@@ -304,33 +326,38 @@ func (c *columnWriter) pages(w *pqfile.ChunkWriter) error {
 	if !c.last || len(c.plan.inserts) == 0 {
 		return nil
 	}
-	v, dict := c.taken, c.indexes != nil
-	if dict {
-		v = c.indexes
+	rest := column.New(c.leaf.Leaf)
+	if c.indexes != nil {
+		rest.Leaf = c.indexes.Leaf
 	}
-	rest := column.New(v.Leaf)
-	rest.Append(v, c.index.Span(c.at, len(c.records.order)))
-	return w.WriteRows(&pqfile.Page{Vector: rest, Dict: dict})
+	for _, a := range c.plan.inserts {
+		c.appendVersion(rest, a, c.indexes != nil)
+	}
+	rest = c.filled(rest, c.indexes != nil)
+	return w.WriteRows(&pqfile.Page{Vector: rest, Dict: c.indexes != nil})
+}
+
+// appendVersion adds a row's value of the column, as the log has it.
+func (c *columnWriter) appendVersion(out *column.Vector, a int32, dict bool) {
+	from := c.taken
+	if dict {
+		from = c.indexes
+	}
+	k := int(c.records.place[c.choose.choose(a)])
+	out.Append(from, c.index.Span(k, k+1))
 }
 
 // merged is a page as the plan changes it.
 func (c *columnWriter) merged(p page, row int) *column.Vector {
 	verdicts := c.verdicts()
-	if verdicts == nil {
-		return p.vector
+	if verdicts == nil || kept(verdicts[row:row+p.rows]) {
+		return c.filled(p.vector, p.dict)
 	}
 	verdicts = verdicts[row : row+p.rows]
-	if kept(verdicts) {
-		return p.vector
-	}
-	from := c.taken
-	if p.dict {
-		from = c.indexes
-	}
 	x := column.NewIndex(p.vector)
 	out := column.New(p.vector.Leaf)
 	for i := 0; i < len(verdicts); {
-		j := i
+		j := i + 1
 		switch a := verdicts[i]; {
 		case a == keep:
 			for j < len(verdicts) && verdicts[j] == keep {
@@ -338,15 +365,46 @@ func (c *columnWriter) merged(p page, row int) *column.Vector {
 			}
 			out.Append(p.vector, x.Span(i, j))
 		case a == drop:
-			j++
+		case a < c.plan.records:
+			c.appendVersion(out, a, p.dict)
 		default:
-			for j < len(verdicts) && verdicts[j] >= 0 {
-				j++
+			c.choose.base = look(p.vector, x.Span(i, j), c.choose.unusable, c.dictOf(p))
+			if c.choose.choose(a) == merge.BaseRow {
+				out.Append(p.vector, x.Span(i, j))
+			} else {
+				c.appendVersion(out, a, p.dict)
 			}
-			out.Append(from, c.index.Span(c.at, c.at+j-i))
-			c.at += j - i
 		}
 		i = j
+	}
+	return c.filled(out, p.dict)
+}
+
+func (c *columnWriter) dictOf(p page) *column.Vector {
+	if p.dict {
+		return c.src.dict
+	}
+	return nil
+}
+
+// filled puts the value for rows that have none where it belongs.
+func (c *columnWriter) filled(v *column.Vector, dict bool) *column.Vector {
+	if c.fill == nil || v.Values() == v.Entries() {
+		return v
+	}
+	fill := c.fill
+	if dict {
+		fill = c.filling
+	}
+	out := column.New(v.Leaf)
+	value := 0
+	for i := range v.Entries() {
+		if v.Def[i] < v.Leaf.MaxDef {
+			out.Append(fill, fill.All())
+			continue
+		}
+		out.Append(v, column.Span{E0: i, E1: i + 1, V0: value, V1: value + 1})
+		value++
 	}
 	return out
 }
@@ -371,5 +429,10 @@ func (c *columnWriter) minMax() *pqfile.MinMax {
 	v := column.New(bare(c.leaf.Leaf))
 	v.Append(c.taken, column.Span{V0: s.V0, V1: s.V1})
 	m.AddVector(v)
+	if value, ok := c.in.Fill[c.leaf.Index]; ok {
+		one := column.New(bare(c.leaf.Leaf))
+		one.AppendValue(value)
+		m.AddVector(one)
+	}
 	return m
 }
