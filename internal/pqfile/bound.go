@@ -13,9 +13,10 @@ import (
 
 // Added counts what goes into a column chunk beside the rows of its source. A row that replaces another counts as well.
 type Added struct {
-	Rows   int64 // rows
+	Rows   int64 // rows; bounds follow from Values, of which there are as many or more
 	Values int64 // entries of the column in these rows, nulls included: Rows, where it is not repeated
 	Bytes  int64 // the sum of the lengths of the values, for columns of BYTE_ARRAY
+	Nulls  int64 // entries beside Values that are null for certain
 }
 
 const (
@@ -32,7 +33,7 @@ func (f *File) ChunkBound(group, leaf int, to *schema.Node, add Added) (int64, b
 	rc := &f.Meta.RowGroups[group].Columns[leaf]
 	c, from := &rc.MetaData, f.Schema.Leaves[leaf]
 	e := encodingsOf(c)
-	b := bounded{top: to.Leaf, entries: c.NumValues + add.Values, sourcePages: e.pages}
+	b := bounded{top: to.Leaf, entries: c.NumValues + add.Values + add.Nulls, sourcePages: e.pages}
 	size := c.TotalUncompressedSize
 	if from.Leaf.MaxRep > 0 {
 		b.sourcePages *= 2 // a row that spans two pages of different kinds may need one of its own
@@ -48,12 +49,15 @@ func (f *File) ChunkBound(group, leaf int, to *schema.Node, add Added) (int64, b
 			if size = c.SizeStatistics.UnencodedByteArrayDataBytes; size <= 0 {
 				return 0, false
 			}
-			size += 4 * c.NumValues
+			size += c.TotalUncompressedSize // a dictionary may have values that no row has
 		}
-		if e.lengths {
+		if e.lengths || e.prefixed {
 			size += 4 * c.NumValues
 		}
 		b.values = size + add.Bytes + 4*add.Values
+		if e.dict && e.plain {
+			b.values += add.Bytes + 4*add.Values // a value may go into the dictionary and into a plain page
+		}
 		b.dictionary = c.TotalUncompressedSize/4 + add.Values
 	} else {
 		width := int64(max(from.Leaf.Width(), 1))
@@ -65,7 +69,7 @@ func (f *File) ChunkBound(group, leaf int, to *schema.Node, add Added) (int64, b
 			b.values = b.dictionary * int64(to.Leaf.Width())
 		}
 		if e.plain {
-			b.values += b.plainFixed()
+			b.values += plainFixed(to.Leaf, b.entries)
 		}
 	}
 	if !e.dict {
@@ -74,15 +78,27 @@ func (f *File) ChunkBound(group, leaf int, to *schema.Node, add Added) (int64, b
 	return b.total(), true
 }
 
-// NewChunkBound is the same for a chunk whose rows are all added, as plain values.
+// StructureBound is the same for a chunk that takes only the levels of one of this file: the values of all source rows are null.
+func (f *File) StructureBound(group, leaf int, to *schema.Node, add Added) int64 {
+	c := f.Column(group, leaf)
+	add.Nulls += c.NumValues
+	b := newBounded(to, add)
+	b.sourcePages = 2 * encodingsOf(c).pages
+	return b.total()
+}
+
+// NewChunkBound is the same for a chunk whose rows are all added, in pages as WriteRows makes them: plain ones, or dictionary pages.
 func NewChunkBound(to *schema.Node, add Added) int64 {
-	b := bounded{top: to.Leaf, entries: add.Values}
+	b := newBounded(to, add)
+	return b.total()
+}
+
+func newBounded(to *schema.Node, add Added) bounded {
+	b := bounded{top: to.Leaf, entries: add.Values + add.Nulls, dictionary: add.Values, values: plainFixed(to.Leaf, add.Values)}
 	if to.Leaf.Kind == column.Bytes {
 		b.values = add.Bytes + 4*add.Values
-	} else {
-		b.values = b.plainFixed()
 	}
-	return b.total()
+	return b
 }
 
 // bounded has what the size of a chunk follows from.
@@ -94,11 +110,11 @@ type bounded struct {
 	dictionary  int64 // entries; 0 without a dictionary
 }
 
-func (b *bounded) plainFixed() int64 {
-	if b.top.Kind == column.Bool {
-		return b.entries/8 + 1
+func plainFixed(l column.Leaf, n int64) int64 {
+	if l.Kind == column.Bool {
+		return n/8 + 1
 	}
-	return b.entries * int64(b.top.Width())
+	return n * int64(l.Width())
 }
 
 func (b *bounded) total() int64 {
@@ -125,16 +141,13 @@ type encodings struct {
 
 func encodingsOf(c *ColumnMetaData) (e encodings) {
 	see := func(enc format.Encoding) {
-		switch enc {
-		case format.PlainDictionary, format.RLEDictionary:
+		if isDictionary(enc) {
 			e.dict = true
 			return
-		case format.DeltaLengthByteArray:
-			e.lengths = true
-		case format.DeltaByteArray:
-			e.prefixed = true
 		}
 		e.plain = true
+		e.lengths = e.lengths || enc == format.DeltaLengthByteArray
+		e.prefixed = e.prefixed || enc == format.DeltaByteArray
 	}
 	ok := len(c.EncodingStats) > 0
 	for _, s := range c.EncodingStats {

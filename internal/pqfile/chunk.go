@@ -70,8 +70,8 @@ func (r *ChunkReader) wrap(err error) error {
 	return fmt.Errorf("row group %d, column %s: %w", r.group, strings.Join(r.leaf.Path, "."), err)
 }
 
-// Dictionary is the chunk's dictionary: plain values without levels, in the order of their numbers; nil where no page so far has one. It
-// is complete with the first page.
+// Dictionary is the chunk's dictionary: plain values without levels, in the order of their numbers. It is complete with the first page, and nil
+// where the chunk has none; that of a column of nulls may be empty. It must not be changed.
 func (r *ChunkReader) Dictionary() *column.Vector { return r.dict }
 
 // Next returns the next page, or io.EOF after the last one. The page is valid until Next is called again.
@@ -254,21 +254,26 @@ func (r *ChunkReader) inflate(src []byte, size int) ([]byte, error) {
 	return r.body, decompress(r.meta.Codec, r.body, src)
 }
 
+// valueLeaf is the layout of the values of the dictionary: the column's without levels.
+func (r *ChunkReader) valueLeaf() column.Leaf {
+	l := r.leaf.Leaf
+	l.MaxDef, l.MaxRep = 0, 0
+	return l
+}
+
 func (r *ChunkReader) readDictionary(raw *rawPage) error {
 	h := &raw.header.DictionaryPageHeader.V
 	if r.dict != nil {
 		return corrupt("expected one dictionary in the chunk, found another")
 	}
-	if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary {
+	if h.Encoding != format.Plain && h.Encoding != plainDictionary {
 		return unsupported("dictionary in %v", h.Encoding)
 	}
 	body, err := r.inflate(raw.body, int(raw.header.UncompressedPageSize))
 	if err != nil {
 		return err
 	}
-	l := r.leaf.Leaf
-	l.MaxDef, l.MaxRep = 0, 0
-	dict := column.New(l)
+	dict := column.New(r.valueLeaf())
 	if err := appendValues(dict, body, int(h.NumValues), format.Plain, r.f.maxPage); err != nil {
 		return fmt.Errorf("dictionary: %w", err)
 	}
@@ -307,11 +312,10 @@ func (r *ChunkReader) decode(raw *rawPage) (*Page, error) {
 		present = count(v.Def, v.Leaf.MaxDef)
 	}
 	if dict {
-		size := 0
-		if r.dict != nil {
-			size = r.dict.Values()
+		if r.dict == nil {
+			r.dict = column.New(r.valueLeaf()) // parquet-mr writes none for a column of nulls
 		}
-		if v.Buf, err = appendIndexes(v.Buf, values, present, size); err != nil {
+		if v.Buf, err = appendIndexes(v.Buf, values, present, r.dict.Values()); err != nil {
 			return nil, fmt.Errorf("%d indexes: %w", present, err)
 		}
 		v.SetValues(present)
@@ -403,8 +407,8 @@ func (r *ChunkReader) Materialise(dst *column.Vector, p *Page, s column.Span) er
 func (r *ChunkReader) materialise(dst *column.Vector, p *Page, s column.Span) error {
 	v := p.Vector
 	if !p.Dict {
-		if int64(dst.Size())+int64(v.Size()) > r.f.maxPage {
-			return tooLarge("vector of %d bytes", int64(dst.Size())+int64(v.Size()))
+		if size := int64(dst.Size()) + int64(valueBytes(v, s)) + 2*int64(s.E1-s.E0); size > r.f.maxPage {
+			return tooLarge("vector of %d bytes", size)
 		}
 		dst.Append(v, s)
 		return nil

@@ -38,8 +38,9 @@ func plausible(codec format.CompressionCodec, compressed int) int64 {
 		return n * 256
 	case format.Zstd:
 		return n * (128 << 10) // a block of 128 KiB of one byte takes 4
+	default:
+		return maxPage
 	}
-	return maxPage
 }
 
 // decompress decodes src into dst, whose length is the size that the output must have.
@@ -78,8 +79,9 @@ func decompress(codec format.CompressionCodec, dst, src []byte) error {
 		return readExactly(dst, z)
 	case format.Brotli:
 		return readExactly(dst, brotli.NewReader(bytes.NewReader(src)))
+	default:
+		return unsupported("codec %v", codec)
 	}
-	return unsupported("codec %v", codec)
 }
 
 func sizeError(got, want int) error { return fmt.Errorf("%d bytes, expected %d", got, want) }
@@ -140,7 +142,10 @@ func compress(codec format.CompressionCodec, dst, src []byte) ([]byte, error) {
 		// Its assembler makes the same bytes as its Go code; s2's does not.
 		out = snappy.Encode(dst[:cap(dst)], src)
 	case format.Zstd:
-		out = zstdEncoder().EncodeAll(src, dst[:0])
+		var err error
+		if out, err = zstdEncode(dst[:0], src); err != nil {
+			return nil, err
+		}
 	case format.Gzip:
 		var err error
 		if out, err = gzipEncode(dst[:0], src); err != nil {
@@ -177,13 +182,20 @@ func gzipEncode(dst, src []byte) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true))
-	if err != nil {
-		panic(err) // the options are constants
+var zstdEncoders sync.Pool
+
+func zstdEncode(dst, src []byte) ([]byte, error) {
+	e, _ := zstdEncoders.Get().(*zstd.Encoder)
+	if e == nil {
+		var err error
+		e, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true))
+		if err != nil {
+			return nil, err
+		}
 	}
-	return e
-})
+	defer zstdEncoders.Put(e)
+	return e.EncodeAll(src, dst), nil
+}
 
 // stored frames src without compressing it.
 func stored(codec format.CompressionCodec, dst, src []byte) ([]byte, error) {

@@ -123,11 +123,8 @@ func orderedLeaves(elements []format.SchemaElement) []bool {
 		ok := false
 		switch l := e.LogicalType.Value.(type) {
 		case nil:
-			ok = true
-			switch e.ConvertedType.V {
-			case deprecated.Uint8, deprecated.Uint16, deprecated.Uint32, deprecated.Uint64, deprecated.Interval:
-				ok = !e.ConvertedType.Valid
-			}
+			c := e.ConvertedType
+			ok = !c.Valid || c.V != deprecated.Interval && (c.V < deprecated.Uint8 || c.V > deprecated.Uint64)
 		case *format.IntType:
 			ok = l.IsSigned
 		case *format.StringType, *format.EnumType, *format.JsonType, *format.BsonType, *format.DecimalType, *format.DateType,

@@ -153,6 +153,7 @@ func (g *generator) value() []byte {
 		return []byte{byte(g.IntN(2))}
 	case column.Bytes:
 		n = g.IntN(g.length + 1)
+	default:
 	}
 	b := make([]byte, n)
 	for i := range b {

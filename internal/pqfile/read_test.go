@@ -20,7 +20,7 @@ import (
 // foreign is a file written by parquet-go: one column, in an encoding that this package does not write.
 func foreign(t testing.TB, typ parquet.Type, enc encoding.Encoding, codec pqcompress.Codec, version int, nested bool, rows []parquet.Row) []byte {
 	t.Helper()
-	var n parquet.Node = parquet.Leaf(typ)
+	n := parquet.Leaf(typ)
 	if enc != nil {
 		n = parquet.Encoded(n, enc)
 	}
@@ -63,6 +63,7 @@ func foreignRows(typ parquet.Type, nested bool, n int) []parquet.Row {
 				b[i] = byte(r.IntN(3))
 			}
 			return parquet.FixedLenByteArrayValue(b)
+		default:
 		}
 		last = last[:r.IntN(len(last)+1)] + fmt.Sprint(r.IntN(1000))
 		return parquet.ByteArrayValue([]byte(last))

@@ -2,6 +2,7 @@ package pqfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"math"
 
@@ -187,30 +188,18 @@ func isNaN(b []byte) bool { x := floatOf(b); return x != x }
 func (m *MinMax) compare(a, b []byte) int {
 	switch m.order {
 	case signedLE:
-		x, y := signed(a), signed(b)
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
+		return cmp.Compare(signed(a), signed(b))
 	case float:
-		x, y := floatOf(a), floatOf(b)
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
+		return cmp.Compare(floatOf(a), floatOf(b)) // there are no NaNs
 	case signedBE:
 		// Of the same length: the sign decides, then the bytes do.
-		if (a[0]^b[0])&0x80 != 0 {
-			return int(a[0]&0x80>>7)*-2 + 1
+		if c := cmp.Compare(int8(a[0]), int8(b[0])); c != 0 {
+			return c
 		}
+		return bytes.Compare(a, b)
+	default:
+		return bytes.Compare(a, b)
 	}
-	return bytes.Compare(a, b)
 }
 
 func signed(b []byte) int64 {

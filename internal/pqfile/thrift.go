@@ -46,6 +46,7 @@ func (w *thriftWalker) structure(depth int) error {
 	if depth > maxThriftDepth {
 		return errors.New("nested too deep")
 	}
+	field := int64(0)
 	for {
 		head, err := w.next()
 		if err != nil {
@@ -54,11 +55,14 @@ func (w *thriftWalker) structure(depth int) error {
 		if head == 0 {
 			return nil
 		}
-		field := int(head >> 4)
-		if field == 0 {
-			if _, err := w.varint(); err != nil {
+		if step := head >> 4; step > 0 {
+			field += int64(step)
+		} else {
+			id, err := w.varint()
+			if err != nil {
 				return err
 			}
+			field = int64(id>>1) ^ -int64(id&1)
 		}
 		if err := w.value(head&0xF, field, depth); err != nil {
 			return err
@@ -66,7 +70,7 @@ func (w *thriftWalker) structure(depth int) error {
 	}
 }
 
-func (w *thriftWalker) value(kind byte, field, depth int) error {
+func (w *thriftWalker) value(kind byte, field int64, depth int) error {
 	switch thrift.Type(kind) {
 	case thrift.TRUE, thrift.FALSE:
 		return nil
@@ -87,12 +91,12 @@ func (w *thriftWalker) value(kind byte, field, depth int) error {
 		return w.list(field, depth)
 	case thrift.STRUCT:
 		return w.structure(depth + 1)
+	default: // Parquet's structures have no maps
+		return errors.New("unknown type of field")
 	}
-	// Parquet's structures have no maps.
-	return errors.New("unknown type of field")
 }
 
-func (w *thriftWalker) list(field, depth int) error {
+func (w *thriftWalker) list(field int64, depth int) error {
 	head, err := w.next()
 	if err != nil {
 		return err
@@ -104,7 +108,9 @@ func (w *thriftWalker) list(field, depth int) error {
 		}
 	}
 	least, kind := uint64(1), head&0xF
-	if thrift.Type(kind) == thrift.STRUCT {
+	if k := thrift.Type(kind); k == thrift.LIST || k == thrift.SET {
+		return errors.New("a list of lists") // Parquet's structures have none
+	} else if k == thrift.STRUCT {
 		least = minStructBytes
 		if depth == 1 && field == 1 {
 			least = minChunkBytes // row groups are the only structs one level down whose first field is a list

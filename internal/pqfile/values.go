@@ -11,9 +11,12 @@ import (
 	"github.com/hudifs/hudifs/internal/column"
 )
 
+// plainDictionary is the older name of dictionaries in PLAIN and of pages of their indexes, which parquet-mr still gives them.
+const plainDictionary = format.Encoding(2)
+
 // isDictionary tells whether values of an encoding are dictionary indexes.
 func isDictionary(e format.Encoding) bool {
-	return e == format.PlainDictionary || e == format.RLEDictionary
+	return e == plainDictionary || e == format.RLEDictionary
 }
 
 // appendValues decodes n values of an encoding other than the dictionary's to the end of v. limit is how large they may be.
@@ -119,8 +122,9 @@ func unsplit(src []byte, l column.Leaf) ([]byte, error) {
 		return unsafecast.Slice[byte](out), err
 	case column.Fixed:
 		return e.DecodeFixedLenByteArray(nil, src, l.Size)
+	default:
+		return nil, unsupported("encoding %v of %v", format.ByteStreamSplit, l)
 	}
-	return nil, unsupported("encoding of %v", l)
 }
 
 func appendByteArrays(v *column.Vector, src []byte, n int, enc format.Encoding, limit int64) error {
@@ -150,8 +154,9 @@ func appendByteArrays(v *column.Vector, src []byte, n int, enc format.Encoding, 
 		return nil
 	case format.DeltaByteArray:
 		return appendDeltaByteArrays(v, src, n, limit)
+	default:
+		return unsupported("encoding %v of %v", enc, v.Leaf)
 	}
-	return unsupported("encoding %v of %v", enc, v.Leaf)
 }
 
 // openOffsets prepares a vector of byte arrays for n more.
