@@ -59,7 +59,7 @@ type cleanCheck struct {
 func (c *cleanCheck) file(ctx context.Context, clean, partition, name string) error {
 	g := timeline.FileGroup{Partition: partition}
 	var instant string
-	if b, ok := fsview.ParseBase(name); ok {
+	if b, ok := fsview.ParseBase(name, fsview.Parquet); ok {
 		g.FileID, instant = b.FileID, b.Instant
 	} else if l, ok := logfile.ParseName(name); ok && !l.CDC {
 		g.FileID, instant = l.FileID, l.Instant

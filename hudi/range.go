@@ -49,6 +49,9 @@ func (v *View) filesGone(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		if m.OperationType == "" && len(m.Stats) == 0 && len(m.ExtraMetadata) == 0 {
+			return "", fmt.Errorf("%w: %v: the commit file of %s is empty, so nothing tells what it wrote", ErrRefused, v.query, w.Time)
+		}
 		for partition, ids := range m.ReplacedFileIDs {
 			for _, id := range ids {
 				if v.st.config.Version < 8 {
@@ -73,7 +76,7 @@ func (v *View) filesGone(ctx context.Context) (string, error) {
 			dir = strings.TrimSuffix(dir, "/")
 			if listed[dir] == nil {
 				var err error
-				if listed[dir], err = v.names(ctx, dir); err != nil {
+				if listed[dir], err = v.fileNames(ctx, dir); err != nil {
 					return "", err
 				}
 			}
@@ -89,7 +92,7 @@ func compareGroups(a, b timeline.FileGroup) int {
 	return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.FileID, b.FileID))
 }
 
-func (v *View) names(ctx context.Context, dir string) (map[string]bool, error) {
+func (v *View) fileNames(ctx context.Context, dir string) (map[string]bool, error) {
 	files, err := v.t.lister.Files(ctx, dir)
 	if err != nil && !errors.Is(err, storage.ErrNotExist) {
 		return nil, err
@@ -164,7 +167,7 @@ type update struct{ by, path string }
 func (v *View) lost(ctx context.Context, before, after string) (bool, error) {
 	var rows [2]int
 	for i, p := range []string{before, after} {
-		b, ok := fsview.ParseBase(path.Base(p))
+		b, ok := fsview.ParseBase(path.Base(p), fsview.Parquet)
 		if !ok {
 			return true, nil
 		}

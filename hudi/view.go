@@ -29,6 +29,7 @@ type View struct {
 
 	mu      sync.Mutex
 	content *content // guarded by mu; nil until it was needed
+	evolved *evolution
 }
 
 // content is what a view lists.
@@ -90,10 +91,11 @@ func (v *View) load(ctx context.Context) (*content, error) {
 }
 
 func (v *View) list(ctx context.Context) (*content, error) {
-	table, err := v.tableSchema(ctx)
+	table, names, err := v.tableSchema(ctx)
 	if err != nil {
 		return nil, err
 	}
+	v.evolved = names
 	files, err := v.slices(ctx)
 	if err != nil {
 		return nil, err
@@ -125,24 +127,26 @@ func (v *View) list(ctx context.Context) (*content, error) {
 	return c, nil
 }
 
-// tableSchema is the schema that commits state, with the meta fields, nil where only data files can tell.
-func (v *View) tableSchema(ctx context.Context) (*schema.Type, error) {
+// tableSchema is the schema that commits state, with the meta fields, nil where only data files can tell, and the history of
+// its columns.
+func (v *View) tableSchema(ctx context.Context) (*schema.Type, *evolution, error) {
 	at := ""
 	if v.query.kind == asOf {
 		at = v.scope.at
 	}
 	text, source, err := v.st.tl.SchemaAt(ctx, at)
 	if err != nil || text == "" {
-		return nil, err
+		return nil, nil, err
 	}
 	table, err := schema.ParseAvro(text)
 	if err != nil {
-		return nil, fmt.Errorf("table schema of %s: %w", source, err)
+		return nil, nil, fmt.Errorf("table schema of %s: %w", source, err)
 	}
 	if table.Kind != schema.Record {
-		return nil, fmt.Errorf("table schema of %s: %w: a %v", source, schema.ErrInvalid, table.Kind)
+		return nil, nil, fmt.Errorf("table schema of %s: %w: a %v", source, schema.ErrInvalid, table.Kind)
 	}
-	return v.withMeta(table), nil
+	names, err := v.evolution(ctx, source)
+	return v.withMeta(table), names, err
 }
 
 // withMeta adds the meta fields, unless the table does not fill them: then Hudi does not show them either.
@@ -213,7 +217,7 @@ func (v *View) groups(ctx context.Context, partition string) ([]fsview.Group, er
 	if err != nil {
 		return nil, err
 	}
-	return fsview.Groups(ctx, slicing{v.st.tl}, v.st.config.Version, partition, files)
+	return fsview.Groups(ctx, v.st.tl, fsview.Format{Version: v.st.config.Version, Base: fsview.Parquet}, partition, files)
 }
 
 // file makes the file of a slice, nil where the slice has no row in the view.
@@ -244,7 +248,7 @@ func (v *View) reference(ctx context.Context, files []*File) *schema.Message {
 	})
 	for _, f := range based {
 		if m, err := f.footer(ctx); err == nil {
-			return m.Schema
+			return v.evolved.names(f.base.Instant).Message(m.Schema)
 		}
 	}
 	return nil

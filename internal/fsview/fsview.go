@@ -3,7 +3,7 @@
 //
 // A file group is all files of one file id in one partition; a file slice is one base file of it and the log files on top:
 //
-//	<fileId>_<token>_<instant>.parquet            base file, made by the commit at <instant>
+//	<fileId>_<token>_<instant>.parquet            base file, made by the commit at <instant>; .hfile in a metadata table
 //	.<fileId>_<instant>.log.<version>_<token>     log file; up to table version 7 <instant> is that of its base file,
 //	                                              from 8 on that of the delta commit that wrote it
 //
@@ -31,6 +31,18 @@ type Timeline interface {
 	CompletionTime(ctx context.Context, instant string) (string, bool, error)
 	// BaseFile is the name of the base file that the commit at an instant made of a file group, "" where that can't be told.
 	BaseFile(ctx context.Context, instant, partition, fileID string) (string, error)
+}
+
+// The extensions of base files.
+const (
+	Parquet = "parquet"
+	HFile   = "hfile"
+)
+
+// Format says how a table names its files.
+type Format struct {
+	Version int    // of the table
+	Base    string // extension of its base files
 }
 
 // BaseFile is a base file by its name.
@@ -63,8 +75,8 @@ type Group struct {
 	Slices    []Slice
 }
 
-// ParseBase reads the name of a base file: ok is false for any other.
-func ParseBase(name string) (f BaseFile, ok bool) {
+// ParseBase reads the name of a base file with an extension: ok is false for any other.
+func ParseBase(name, extension string) (f BaseFile, ok bool) {
 	if strings.HasPrefix(name, ".") {
 		return f, false
 	}
@@ -77,7 +89,7 @@ func ParseBase(name string) (f BaseFile, ok bool) {
 		return f, false
 	}
 	stem, ext, ok := strings.Cut(after, ".")
-	if !ok || ext != "parquet" {
+	if !ok || ext != extension {
 		return f, false
 	}
 	instant := stem[strings.LastIndex(stem, "_")+1:]
@@ -87,10 +99,10 @@ func ParseBase(name string) (f BaseFile, ok bool) {
 	return BaseFile{Name: name, FileID: fileID, Instant: instant}, true
 }
 
-// Groups sorts the files of a partition into file groups and these into slices, for a table of a version. What isn't committed and
-// what is no file of the table is left out. Groups come ordered by file id.
-func Groups(ctx context.Context, tl Timeline, version int, partition string, files []storage.Entry) ([]Group, error) {
-	b := builder{tl: tl, version: version, partition: partition, groups: map[string]*parts{}}
+// Groups sorts the files of a partition into file groups and these into slices. What isn't committed and what is no file of the
+// table is left out. Groups come ordered by file id.
+func Groups(ctx context.Context, tl Timeline, format Format, partition string, files []storage.Entry) ([]Group, error) {
+	b := builder{tl: tl, format: format, partition: partition, groups: map[string]*parts{}}
 	for _, f := range files {
 		if f.Dir {
 			continue
@@ -103,7 +115,7 @@ func Groups(ctx context.Context, tl Timeline, version int, partition string, fil
 	for _, id := range slices.Sorted(maps.Keys(b.groups)) {
 		g := Group{Partition: partition, FileID: id}
 		var err error
-		if version >= 8 {
+		if format.Version >= 8 {
 			g.Slices, err = b.byCompletion(ctx, b.groups[id])
 		} else {
 			g.Slices = byName(b.groups[id])
@@ -126,7 +138,7 @@ type parts struct {
 
 type builder struct {
 	tl        Timeline
-	version   int
+	format    Format
 	partition string
 	groups    map[string]*parts
 }
@@ -141,7 +153,7 @@ func (b *builder) group(id string) *parts {
 }
 
 func (b *builder) add(ctx context.Context, e storage.Entry) error {
-	if base, ok := ParseBase(e.Name); ok {
+	if base, ok := ParseBase(e.Name, b.format.Base); ok {
 		if !b.tl.IsCommitted(base.Instant) {
 			return nil
 		}
@@ -164,7 +176,7 @@ func (b *builder) add(ctx context.Context, e storage.Entry) error {
 	if !ok || name.CDC || name.Ext != "log" {
 		return nil
 	}
-	if b.version >= 8 && !b.tl.IsCommitted(name.Instant) {
+	if b.format.Version >= 8 && !b.tl.IsCommitted(name.Instant) {
 		return nil
 	}
 	g := b.group(name.FileID)

@@ -1,6 +1,10 @@
 package timeline
 
-import "context"
+import (
+	"context"
+	"path"
+	"strings"
+)
 
 // CommitMetadata is what a commit, deltacommit or replacecommit recorded about itself (hudi-common: HoodieCommitMetadata,
 // HoodieReplaceCommitMetadata). An instant file without content, which is legal, reads as the zero value. It may be shared:
@@ -52,6 +56,27 @@ func (t *Timeline) Commit(ctx context.Context, in Instant) (*CommitMetadata, err
 		return parsed(ctx, t, in, Completed, parseCommit)
 	}
 	return parsed(ctx, t, in, Inflight, parseCommit)
+}
+
+// BaseFile is the name of the base file that the completed write at an instant made of a file group, "" where the active
+// timeline can't tell.
+func (t *Timeline) BaseFile(ctx context.Context, instant, partition, fileID string) (string, error) {
+	for _, w := range t.instants {
+		if w.Time != instant || !w.completedWrite() {
+			continue
+		}
+		c, err := t.Commit(ctx, w)
+		if err != nil {
+			return "", err
+		}
+		for _, s := range c.Stats {
+			name := path.Base(s.Path)
+			if s.FileID == fileID && s.PartitionPath == partition && !strings.HasPrefix(name, ".") {
+				return name, nil
+			}
+		}
+	}
+	return "", nil
 }
 
 func parseCommit(f *fields, rec any) CommitMetadata {
