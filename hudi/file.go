@@ -177,6 +177,9 @@ func (f *File) identify() error {
 	if st.config.DropPartitionColumns {
 		fmt.Fprintf(h, "partition columns %d\n", f.shownAs())
 	}
+	if e := f.v.evolved; e != nil {
+		fmt.Fprintf(h, "columns as of %d\n", e.query.Version)
+	}
 	fmt.Fprintf(h, "skip damage %v\n", f.v.t.opts.SkipDamage)
 	f.hashTarget(h)
 	h.Sum(f.id[:0])

@@ -173,7 +173,7 @@ func (f *File) fill() map[int][]byte {
 
 // admitted tells whether a base file can be served as it is.
 func (f *File) admitted(m *pqfile.File) bool {
-	if !f.target.Admits(m.Schema) {
+	if !f.target.Admits(m.Schema) || !f.target.Admits(f.v.evolved.names(f.base.Instant).Message(m.Schema)) {
 		return false
 	}
 	for leaf := range f.fill() {

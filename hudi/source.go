@@ -32,7 +32,7 @@ func (f *File) input(ctx context.Context) (in *render.Input, done func(), err er
 	c := f.v.st.config
 	in = &render.Input{
 		Target: f.target, Only: f.v.scope.only, Ordering: c.OrderingFields, Rules: f.v.st.rules.Rules, Deletes: f.v.st.rules.deletes,
-		Sequence: f.v.st.rules.sequence, Unavailable: f.v.st.rules.unavailable,
+		OnlyAfter: f.v.st.rules.Legacy, Sequence: f.v.st.rules.sequence, Unavailable: f.v.st.rules.unavailable,
 	}
 	if !c.PopulateMetaFields {
 		in.Key.Fields = c.RecordKeys
@@ -53,7 +53,7 @@ func (f *File) input(ctx context.Context) (in *render.Input, done func(), err er
 		if in.Base, err = pqfile.Open(storage.ReaderAt(ctx, o), f.base.Size); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", p, err)
 		}
-		in.BaseName, in.BaseInstant = p, f.base.Instant
+		in.BaseName, in.BaseInstant, in.BaseNames = p, f.base.Instant, f.v.evolved.names(f.base.Instant)
 	}
 	if len(f.logs) == 0 {
 		return in, done, nil
@@ -78,6 +78,11 @@ func (f *File) input(ctx context.Context) (in *render.Input, done func(), err er
 		in.Logs = append(in.Logs, render.Log{Name: p, Reader: storage.ReaderAt(ctx, o)})
 	}
 	in.Blocks = render.Select(scanned, f.accepts)
+	for i, r := range in.Blocks {
+		if names := f.v.evolved.names(r.Block.Instant()); names != nil {
+			in.Blocks[i].Block = r.Block.WithNames(names)
+		}
+	}
 	return in, done, nil
 }
 

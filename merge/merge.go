@@ -48,6 +48,8 @@ type Rules struct {
 	Legacy bool
 	// DeletesWin lets a delete always win over an older log record.
 	DeletesWin bool
+	// DeletesByOrdering weighs a delete and a row by their ordering values, whatever Fold and Base say of two rows.
+	DeletesByOrdering bool
 }
 
 // The rules of Hudi's merge modes (hudi-common: RecordMergeMode).
@@ -154,7 +156,7 @@ func (l *Log) newerWins(newer, older Entry) bool {
 	switch {
 	case newer.Delete && l.rules.DeletesWin:
 		return true
-	case !l.rules.Fold.Ordering:
+	case !l.rules.Fold.Ordering && !(l.rules.DeletesByOrdering && (newer.Delete || older.Delete)):
 		return true
 	case older.Delete && older.Unordered:
 		// Only a record lifts such a delete: a further delete changes nothing.
@@ -208,7 +210,7 @@ func (l *Log) logWins(e Entry, base []byte) bool {
 		ordering = e.OnBase
 	}
 	switch {
-	case !l.rules.Base.Ordering:
+	case !l.rules.Base.Ordering && !(l.rules.DeletesByOrdering && e.Delete):
 		return true
 	case e.Delete && (e.Unordered || l.rules.Legacy):
 		return true

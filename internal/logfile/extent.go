@@ -101,7 +101,7 @@ func castBound(from, to column.Leaf, values, bytes int64) int64 {
 }
 
 func (p *parquetContent) measure(target *schema.Message) (Extent, error) {
-	maps, err := schema.Project(p.file.Schema, target)
+	maps, err := schema.Project(p.schema(), target)
 	if err != nil {
 		return Extent{}, p.wrap(err)
 	}
@@ -119,13 +119,13 @@ func (p *parquetContent) measure(target *schema.Message) (Extent, error) {
 		switch {
 		case m.Nulls():
 			continue
-		case to.Kind == column.Bytes && p.file.Schema.Leaves[m.Source].Leaf.Kind == column.Bytes:
+		case to.Kind == column.Bytes && p.schema().Leaves[m.Source].Leaf.Kind == column.Bytes:
 			if l.Bytes, err = p.text(m.Source); err != nil {
 				return Extent{}, p.wrap(err)
 			}
 		}
 		if !m.ValuesKept() || to.Kind != column.Bytes {
-			l.Bytes = castBound(p.file.Schema.Leaves[m.Source].Leaf, to, l.Entries, l.Bytes)
+			l.Bytes = castBound(p.schema().Leaves[m.Source].Leaf, to, l.Entries, l.Bytes)
 		}
 	}
 	return e, nil
@@ -183,7 +183,7 @@ func (p *parquetContent) longest(group, leaf int) (int64, error) {
 
 func (p *parquetContent) textDecoded(leaf int) (int64, error) {
 	total := int64(0)
-	plain := column.New(p.file.Schema.Leaves[leaf].Leaf)
+	plain := column.New(p.schema().Leaves[leaf].Leaf)
 	err := p.pages(leaf, func(c *pqfile.ChunkReader, page *pqfile.Page) error {
 		plain.Reset()
 		if err := c.Materialise(plain, page, page.Vector.All()); err != nil {

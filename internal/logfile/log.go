@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/hudifs/hudifs/internal/schema"
 )
 
 // ErrCorrupt is wrapped by every error about bytes that are not what the format wants.
@@ -88,6 +90,7 @@ type Block struct {
 	ContentOffset, ContentLength int64
 
 	schema *schemaMemo
+	names  *schema.Renaming
 }
 
 // Instant is the instant that wrote the block. Blocks of archived timelines have none.
@@ -114,6 +117,13 @@ func (b *Block) CompactedTimes() []string {
 
 // Partial tells whether the records have only the columns that were updated.
 func (b *Block) Partial() bool { return strings.EqualFold(b.Header[IsPartial], "true") }
+
+// WithNames is the block with its records under the names of another schema.
+func (b *Block) WithNames(r *schema.Renaming) *Block {
+	out := *b
+	out.names = r
+	return &out
+}
 
 // Schema is the Avro schema of the records, as JSON.
 func (b *Block) Schema() string { return b.Header[SchemaText] }

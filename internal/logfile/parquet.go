@@ -38,12 +38,14 @@ func (p *parquetContent) wrap(err error) error {
 	return fmt.Errorf("%s: %w", where, err)
 }
 
+func (p *parquetContent) schema() *schema.Message { return p.block.names.Message(p.file.Schema) }
+
 func (p *parquetContent) count() int { return int(p.file.NumRows) }
 
-func (p *parquetContent) has(name string) bool { return p.file.Schema.Field(name) != nil }
+func (p *parquetContent) has(name string) bool { return p.schema().Field(name) != nil }
 
 func (p *parquetContent) columns(target *schema.Message, leaves []int) ([]*column.Vector, error) {
-	maps, err := schema.Project(p.file.Schema, target)
+	maps, err := schema.Project(p.schema(), target)
 	if err != nil {
 		return nil, p.wrap(err)
 	}
@@ -64,7 +66,7 @@ func (p *parquetContent) columns(target *schema.Message, leaves []int) ([]*colum
 
 // leaf adds all rows of a column to a vector of the target's.
 func (p *parquetContent) leaf(dst *column.Vector, m schema.LeafMap) error {
-	plain := column.New(p.file.Schema.Leaves[m.Source].Leaf)
+	plain := column.New(p.schema().Leaves[m.Source].Leaf)
 	return p.pages(m.Source, func(c *pqfile.ChunkReader, page *pqfile.Page) error {
 		if !page.Dict {
 			return m.Apply(dst, page.Vector)

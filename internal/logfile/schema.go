@@ -33,5 +33,5 @@ func (b *Block) recordType() (*schema.Type, error) {
 	if t.Kind != schema.Record {
 		return nil, corrupt(b.Offset, "expected the schema of a record, found that of a %v", t.Kind)
 	}
-	return t, nil
+	return b.names.Type(t), nil
 }

@@ -289,10 +289,9 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]int32, erro
 		if in.Only != nil {
 			if v, ok := rows.get(time.Index); !ok || !pl.wanted(string(v)) {
 				out[i] = drop
-				continue
 			}
 		}
-		if log.Len() == 0 {
+		if log.Len() == 0 || out[i] == drop && !in.OnlyAfter {
 			continue
 		}
 		var ok bool

@@ -34,7 +34,9 @@ type Input struct {
 	Base        *pqfile.File
 	BaseName    string
 	BaseInstant string
-	Logs        []Log
+	// BaseNames are the names that the base file's columns have in Target, where they are others.
+	BaseNames *schema.Renaming
+	Logs      []Log
 	// Blocks are the blocks that count, in the order in which they are merged.
 	Blocks []Ref
 
@@ -47,8 +49,10 @@ type Input struct {
 	Sequence string
 	// Unavailable is the text that stands for a value which a record's writer did not have.
 	Unavailable string
-	// Only are the instants whose base rows are wanted, sorted; nil is all.
-	Only []string
+	// Only are the instants whose base rows are wanted, sorted; nil is all. OnlyAfter has base rows of other instants meet the log
+	// records nevertheless, as 0.x does.
+	Only      []string
+	OnlyAfter bool
 	// Constants are the values of columns that are the same in all rows, by leaf; nil is null.
 	Constants map[int][]byte
 	// Fill are the values of columns where a row has none, by leaf.
@@ -68,7 +72,7 @@ func (in *Input) prepare() error {
 		return nil
 	}
 	var err error
-	if in.maps, err = schema.Project(in.Base.Schema, in.Target); err != nil {
+	if in.maps, err = schema.Project(in.BaseNames.Message(in.Base.Schema), in.Target); err != nil {
 		return fmt.Errorf("%s: %w", in.BaseName, err)
 	}
 	return nil
