@@ -81,6 +81,8 @@ type Options struct {
 	MergeRules MergeRules
 	// SkipDamage skips damaged log blocks of completed commits, as Hudi does, instead of refusing their file slice.
 	SkipDamage bool
+	// NoMetadataTable lists the folders of every table, also where its metadata table could tell.
+	NoMetadataTable bool
 	// Zone is that of the writers of tables whose timeline is in local time, for names of instants that have a zone. nil is UTC.
 	Zone *time.Location
 	// Memo may be nil.
@@ -93,9 +95,9 @@ type Options struct {
 
 // Table is a Hudi table. It may be used from many goroutines.
 type Table struct {
-	store  storage.Store
-	opts   Options
-	lister fsview.Lister
+	store storage.Store
+	opts  Options
+	plain fsview.Lister
 
 	mu    sync.Mutex
 	state *state // guarded by mu; the value is never changed
@@ -108,11 +110,13 @@ type state struct {
 	rules  rules
 	// unmergeable says why log files of this table can't be merged; nil where they can.
 	unmergeable error
+	// metadata is nil where folders are listed.
+	metadata *metadata
 }
 
 // Open reads the configuration and the timeline of the table at the root of a store.
 func Open(ctx context.Context, s storage.Store, o *Options) (*Table, error) {
-	t := &Table{store: s, lister: fsview.NewPlain(s)}
+	t := &Table{store: s, plain: fsview.NewPlain(s)}
 	if o != nil {
 		t.opts = *o
 	}
@@ -127,6 +131,9 @@ func Open(ctx context.Context, s storage.Store, o *Options) (*Table, error) {
 	}
 	st, err := t.load(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if st.metadata, err = t.openMetadata(ctx, st.tl); err != nil {
 		return nil, err
 	}
 	t.state = st
@@ -156,6 +163,9 @@ func (t *Table) Refresh(ctx context.Context) (bool, error) {
 	}
 	if st.tl.Fingerprint() == old.tl.Fingerprint() && sameProperties(st.config, old.config) {
 		return false, nil
+	}
+	if st.metadata, err = t.openMetadata(ctx, st.tl); err != nil {
+		return false, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -93,7 +93,11 @@ func compareGroups(a, b timeline.FileGroup) int {
 }
 
 func (v *View) fileNames(ctx context.Context, dir string) (map[string]bool, error) {
-	files, err := v.t.lister.Files(ctx, dir)
+	lister, err := v.lister(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files, err := lister.Files(ctx, dir)
 	if err != nil && !errors.Is(err, storage.ErrNotExist) {
 		return nil, err
 	}

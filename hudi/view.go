@@ -171,7 +171,11 @@ func (v *View) slices(ctx context.Context) ([]*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	partitions, err := v.t.lister.Partitions(ctx)
+	lister, err := v.lister(ctx)
+	if err != nil {
+		return nil, err
+	}
+	partitions, err := lister.Partitions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +185,7 @@ func (v *View) slices(ctx context.Context) ([]*File, error) {
 	g.SetLimit(atOnce)
 	for i, p := range partitions {
 		g.Go(func() error {
-			groups, err := v.groups(gctx, p)
+			groups, err := v.groups(gctx, lister, p)
 			if err != nil {
 				return err
 			}
@@ -212,8 +216,8 @@ func (v *View) slices(ctx context.Context) ([]*File, error) {
 	return slices.Concat(found...), nil
 }
 
-func (v *View) groups(ctx context.Context, partition string) ([]fsview.Group, error) {
-	files, err := v.t.lister.Files(ctx, partition)
+func (v *View) groups(ctx context.Context, l fsview.Lister, partition string) ([]fsview.Group, error) {
+	files, err := l.Files(ctx, partition)
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,8 @@ type Options struct {
 	MergeRules string
 	// OnDamage is "refuse" or "", or "skip".
 	OnDamage string
+	// NoMetadataTable lists the folders of every table.
+	NoMetadataTable bool
 	// BootstrapBase is where the source files of a bootstrapped table lie now.
 	BootstrapBase string
 	// Logger gets warnings; nil is silent.
@@ -233,7 +235,7 @@ func (t *Tree) table(ctx context.Context, where string) (*table, error) {
 		store = storage.Sub(store, where)
 	}
 	h, err := hudi.Open(ctx, store, &hudi.Options{
-		MergeRules: rules, SkipDamage: t.opts.OnDamage == "skip", Zone: t.opts.Timezone,
+		MergeRules: rules, SkipDamage: t.opts.OnDamage == "skip", NoMetadataTable: t.opts.NoMetadataTable, Zone: t.opts.Timezone,
 		Memo: memo{t.memo, where}, Logger: t.opts.Logger, Clock: t.opts.Clock,
 	})
 	if err != nil {

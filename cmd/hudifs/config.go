@@ -41,17 +41,18 @@ have a unit (512MiB, 10GB); times have one too (2s, 1h30m).
 // config is what flags, environment and configuration file say.
 type config struct {
 	// How a table is read, for all commands.
-	Partitions    string `koanf:"partitions"`
-	ListInstants  int    `koanf:"list-instants"`
-	Timezone      string `koanf:"timezone"`
-	CacheDir      string `koanf:"cache-dir"`
-	CacheSize     string `koanf:"cache-size"`
-	Memory        string `koanf:"memory"`
-	MergeRules    string `koanf:"merge-rules"`
-	OnDamage      string `koanf:"on-damage"`
-	BootstrapBase string `koanf:"bootstrap-base"`
-	LogLevel      string `koanf:"log-level"`
-	LogFile       string `koanf:"log-file"`
+	Partitions      string `koanf:"partitions"`
+	ListInstants    int    `koanf:"list-instants"`
+	Timezone        string `koanf:"timezone"`
+	CacheDir        string `koanf:"cache-dir"`
+	CacheSize       string `koanf:"cache-size"`
+	Memory          string `koanf:"memory"`
+	MergeRules      string `koanf:"merge-rules"`
+	OnDamage        string `koanf:"on-damage"`
+	BootstrapBase   string `koanf:"bootstrap-base"`
+	NoMetadataTable bool   `koanf:"no-metadata-table"`
+	LogLevel        string `koanf:"log-level"`
+	LogFile         string `koanf:"log-file"`
 
 	// How it is mounted.
 	Foreground    bool          `koanf:"foreground"`
@@ -84,6 +85,7 @@ func addTableFlags(f *pflag.FlagSet) {
 	f.String("merge-rules", "auto", "whose rules merge log files: auto (those of the writing version), 0.x, 1.x")
 	f.String("on-damage", "refuse", "what to do about a damaged log block: refuse the file, or skip the block as Hudi does")
 	f.String("bootstrap-base", "", "`folder` that holds the source files of a bootstrapped table, where they were moved")
+	f.Bool("no-metadata-table", false, "list the folders of a table even where its metadata table could tell")
 	f.String("log-level", "info", "debug, info, warn or error")
 }
 

@@ -50,7 +50,8 @@ func openTable(ctx context.Context, c *config, dir, cacheDir string, log *slog.L
 	}
 	tree, err := views.Open(ctx, store, &views.Options{
 		Partitions: c.Partitions, ListInstants: c.ListInstants, Timezone: c.location, Grace: c.Grace, PollInterval: c.PollInterval,
-		Source: source, Cache: disk, Memory: c.memory, MergeRules: c.MergeRules, OnDamage: c.OnDamage, BootstrapBase: c.BootstrapBase, Logger: log,
+		Source: source, Cache: disk, Memory: c.memory, MergeRules: c.MergeRules, OnDamage: c.OnDamage, BootstrapBase: c.BootstrapBase,
+		NoMetadataTable: c.NoMetadataTable, Logger: log,
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), disk.Close(), store.Close())

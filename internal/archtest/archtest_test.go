@@ -30,12 +30,13 @@ const policy = `
 	internal/hfile:      -
 	internal/schema:     internal/column
 	internal/pqfile:     internal/schema internal/column
-	internal/logfile:    internal/pqfile internal/schema internal/column
+	internal/logfile:    internal/hfile internal/pqfile internal/schema internal/column
 	internal/timeline:   storage internal/avro internal/logfile
 	internal/fsview:     storage internal/logfile
 	internal/bootstrap:  storage internal/avro internal/hfile
 	internal/render:     storage merge internal/logfile internal/pqfile internal/schema internal/column
-	hudi:                storage merge internal/bootstrap internal/render internal/fsview internal/timeline internal/schema internal/logfile internal/pqfile
+	internal/mdt:        storage internal/avro internal/hfile internal/logfile internal/timeline internal/fsview internal/render
+	hudi:                storage merge internal/mdt internal/bootstrap internal/render internal/fsview internal/timeline internal/schema internal/logfile internal/pqfile
 	views:               storage cache hudi
 	fusefs:              storage views
 	cmd/hudifs:          storage storage/filestore cache hudi views fusefs

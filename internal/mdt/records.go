@@ -1,0 +1,178 @@
+package mdt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
+	"github.com/hudifs/hudifs/internal/avro"
+	"github.com/hudifs/hudifs/internal/fsview"
+	"github.com/hudifs/hudifs/internal/hfile"
+	"github.com/hudifs/hudifs/internal/logfile"
+	"github.com/hudifs/hudifs/internal/render"
+	"github.com/hudifs/hudifs/storage"
+)
+
+// reader reads the records of one partition of the metadata table.
+type reader struct {
+	t         *Table
+	partition string
+	fields    []string
+	counts    func(instant string) bool
+	// show gets the records of a key from the oldest to the newest; nil deletes those before.
+	show func(key string, rec *avro.Record) error
+}
+
+// records shows the records of a partition that count, those of one key in the order of their writing; only some of their fields are decoded.
+func (t *Table) records(ctx context.Context, partition string, fields []string, show func(key string, rec *avro.Record) error) error {
+	files, err := t.store.List(ctx, partition)
+	if err != nil {
+		return err
+	}
+	format := fsview.Format{Version: t.tl.Config().Version, Base: fsview.HFile}
+	groups, err := fsview.Groups(ctx, t.tl, format, partition, files)
+	if err != nil {
+		return err
+	}
+	counts, err := t.valid(ctx)
+	if err != nil {
+		return err
+	}
+	r := &reader{t, partition, fields, counts, show}
+	for _, g := range groups {
+		s, ok := g.At("")
+		if !ok {
+			continue
+		}
+		if s.Base != nil {
+			if err := r.base(ctx, s.Base); err != nil {
+				return fmt.Errorf("%s: %w", path.Join(partition, s.Base.Name), err)
+			}
+		}
+		if err := r.logs(ctx, s.Logs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) base(ctx context.Context, b *fsview.BaseFile) error {
+	o, err := r.t.store.Open(ctx, path.Join(r.partition, b.Name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = o.Close() }()
+	f, err := hfile.Open(storage.ReaderAt(ctx, o), o.Size())
+	if err != nil || f.Len() == 0 {
+		return err
+	}
+	schema, err := r.t.schemas.Parse(0, string(f.Info("schema")))
+	if err != nil {
+		return fmt.Errorf("file info: %w", err)
+	}
+	for e, err := range f.All() {
+		if err != nil {
+			return err
+		}
+		if err := r.record(string(e.Key), schema, e.Value); err != nil {
+			return fmt.Errorf("block at byte %d: %w", e.Offset, err)
+		}
+	}
+	return nil
+}
+
+// record decodes one record. Its key is that of the HFile. One without a value deletes.
+func (r *reader) record(key string, schema *avro.Type, value []byte) error {
+	if len(value) == 0 {
+		return r.show(key, nil)
+	}
+	d := avro.NewReader(0, value)
+	rec := d.Record(schema, r.fields...)
+	if d.Err() == nil && d.Rest() > 0 {
+		return fmt.Errorf("%w: record %q: %d bytes behind its end", avro.ErrCorrupt, key, d.Rest())
+	}
+	if d.Err() != nil {
+		return fmt.Errorf("record %q: %w", key, d.Err())
+	}
+	return r.show(key, rec)
+}
+
+func (r *reader) logs(ctx context.Context, files []fsview.LogFile) error {
+	var logs []*logfile.Log
+	var readers []io.ReaderAt
+	var names []string
+	for _, l := range files {
+		name := path.Join(r.partition, l.File)
+		o, err := r.t.store.Open(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = o.Close() }()
+		at := storage.ReaderAt(ctx, o)
+		log, err := logfile.Scan(at, o.Size())
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if len(log.Damage) > 0 {
+			return fmt.Errorf("%w: %s: %v", logfile.ErrCorrupt, name, log.Damage[0])
+		}
+		logs, readers, names = append(logs, log), append(readers, at), append(names, name)
+	}
+	for _, ref := range render.Select(logs, r.counts) {
+		if err := r.block(readers[ref.Log], ref.Block); err != nil {
+			return fmt.Errorf("%s: %w", names[ref.Log], err)
+		}
+	}
+	return nil
+}
+
+func (r *reader) block(at io.ReaderAt, b *logfile.Block) error {
+	if b.Type == logfile.DeleteBlock {
+		deletes, err := logfile.Deletes(at, *b)
+		for _, d := range deletes {
+			if err == nil {
+				err = r.show(d.Key, nil)
+			}
+		}
+		return err
+	}
+	schema, err := r.t.schemas.Parse(b.Offset, b.Schema())
+	if err != nil {
+		return err
+	}
+	switch b.Type {
+	case logfile.HFileData:
+		for e, err := range logfile.HFileEntries(at, *b) {
+			if err == nil {
+				err = r.record(string(e.Key), schema, e.Value)
+			}
+			if err != nil {
+				return fmt.Errorf("log block at byte %d: %w", b.Offset, err)
+			}
+		}
+	case logfile.AvroData:
+		for datum, err := range logfile.Records(at, *b) {
+			if err == nil {
+				err = r.keyed(schema, datum)
+			}
+			if err != nil {
+				return fmt.Errorf("log block at byte %d: %w", b.Offset, err)
+			}
+		}
+	default:
+		return fmt.Errorf("%w: log block at byte %d: a %v block", logfile.ErrUnsupported, b.Offset, b.Type)
+	}
+	return nil
+}
+
+// keyed decodes a record that has its key within.
+func (r *reader) keyed(schema *avro.Type, datum []byte) error {
+	rec := avro.NewReader(0, datum).Record(schema, "key")
+	key, ok := avro.Value[string](rec, "key")
+	if !ok || key == "" {
+		return errors.Join(avro.ErrCorrupt, errors.New("a record without a key"))
+	}
+	return r.record(key, schema, datum)
+}
