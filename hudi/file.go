@@ -35,6 +35,7 @@ type File struct {
 	asIs      bool
 	id        [32]byte
 	name      string
+	made      maker // of a file that is no file slice; nil for others
 
 	mu       sync.Mutex
 	promised int64 // guarded by mu; 0 until it was found
@@ -303,16 +304,7 @@ func (f *File) Size(ctx context.Context) (size int64, bounded bool, err error) {
 	if f.promised != 0 {
 		return f.promised, true, nil
 	}
-	in, done, err := f.input(ctx)
-	if err != nil {
-		return 0, true, class(err)
-	}
-	defer done()
-	size, bounded, err = in.Bound()
-	if err == nil && !bounded {
-		size, err = in.Measure(ctx)
-	}
-	if err != nil {
+	if size, bounded, err = f.maker().measure(ctx); err != nil {
 		return 0, true, f.explain(err)
 	}
 	f.promised = size
@@ -331,15 +323,50 @@ func (f *File) Render(ctx context.Context, w Writer) error {
 	if err != nil {
 		return err
 	}
-	in, done, err := f.input(ctx)
-	if err != nil {
-		return class(err)
-	}
-	defer done()
-	if err := in.Render(ctx, w, size); err != nil {
+	if err := f.maker().write(ctx, w, size); err != nil {
 		return f.explain(err)
 	}
 	return nil
+}
+
+// maker makes the bytes of a file.
+type maker interface {
+	// measure finds the size. bounded is false where only making the file could tell.
+	measure(ctx context.Context) (size int64, bounded bool, err error)
+	// write makes a file of that size.
+	write(ctx context.Context, w io.WriterAt, size int64) error
+}
+
+func (f *File) maker() maker {
+	if f.made != nil {
+		return f.made
+	}
+	return merged{f}
+}
+
+// merged makes a file of a file slice.
+type merged struct{ f *File }
+
+func (m merged) measure(ctx context.Context) (size int64, bounded bool, err error) {
+	in, done, err := m.f.input(ctx)
+	if err != nil {
+		return 0, true, err
+	}
+	defer done()
+	size, bounded, err = in.Bound()
+	if err == nil && !bounded {
+		size, err = in.Measure(ctx)
+	}
+	return size, bounded, err
+}
+
+func (m merged) write(ctx context.Context, w io.WriterAt, size int64) error {
+	in, done, err := m.f.input(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return in.Render(ctx, w, size)
 }
 
 // explain says of a file that is gone that the cleaner was faster.

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hudifs/hudifs/internal/bootstrap"
 	"github.com/hudifs/hudifs/internal/fsview"
 	"github.com/hudifs/hudifs/internal/logfile"
 	"github.com/hudifs/hudifs/internal/pqfile"
@@ -49,6 +50,7 @@ func class(err error) error {
 		{timeline.ErrCorrupt, ErrCorrupt},
 		{logfile.ErrCorrupt, ErrCorrupt},
 		{pqfile.ErrCorrupt, ErrCorrupt},
+		{bootstrap.ErrCorrupt, ErrCorrupt},
 		{schema.ErrInvalid, ErrCorrupt},
 	} {
 		if errors.Is(err, c.inner) && !errors.Is(err, c.outer) {
@@ -83,6 +85,8 @@ type Options struct {
 	SkipDamage bool
 	// NoMetadataTable lists the folders of every table, also where its metadata table could tell.
 	NoMetadataTable bool
+	// BootstrapSource is the folder that a bootstrapped table was made from. Files whose data was left there can't be read without.
+	BootstrapSource storage.Store
 	// Zone is that of the writers of tables whose timeline is in local time, for names of instants that have a zone. nil is UTC.
 	Zone *time.Location
 	// Memo may be nil.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/hudifs/hudifs/internal/bootstrap"
 	"github.com/hudifs/hudifs/internal/logfile"
 	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/render"
@@ -55,6 +56,17 @@ func (f *File) input(ctx context.Context) (in *render.Input, done func(), err er
 		}
 		in.BaseName, in.BaseInstant, in.BaseNames = p, f.base.Instant, f.v.evolved.names(f.base.Instant)
 	}
+	if f.base != nil && f.base.Instant == bootstrap.Instant && c.BootstrapBasePath != "" {
+		o, err := f.openData(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		open = append(open, o.Object)
+		in.DataName = o.name
+		if in.Data, err = pqfile.Open(storage.ReaderAt(ctx, o.Object), o.Size()); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", o.name, err)
+		}
+	}
 	if len(f.logs) == 0 {
 		return in, done, nil
 	}
@@ -84,6 +96,33 @@ func (f *File) input(ctx context.Context) (in *render.Input, done func(), err er
 		}
 	}
 	return in, done, nil
+}
+
+// namedObject is an object, and its name for errors.
+type namedObject struct {
+	storage.Object
+	name string
+}
+
+// openData opens the file that has the data columns of a skeleton.
+func (f *File) openData(ctx context.Context) (o namedObject, err error) {
+	c := f.v.st.config
+	if f.v.t.opts.BootstrapSource == nil {
+		return o, fmt.Errorf("%w: the data of this file lies where the table was bootstrapped from, below %s: say where that is now (--bootstrap-base)",
+			ErrUnsupported, c.BootstrapBasePath)
+	}
+	if !c.BootstrapIndexEnabled {
+		return o, fmt.Errorf("%w: a bootstrapped table without an index", ErrUnsupported)
+	}
+	src, err := bootstrap.Find(ctx, f.v.t.store, f.partition, f.fileID)
+	if err != nil {
+		return o, err
+	}
+	if o.name, err = src.Below(c.BootstrapBasePath); err != nil {
+		return o, err
+	}
+	o.Object, err = f.v.t.opts.BootstrapSource.Open(ctx, o.name)
+	return o, err
 }
 
 // checkDamage refuses a log file that has lost blocks of a completed write. Damage that no completed write misses was left by one that

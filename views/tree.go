@@ -47,8 +47,8 @@ type Options struct {
 	OnDamage string
 	// NoMetadataTable lists the folders of every table.
 	NoMetadataTable bool
-	// BootstrapBase is where the source files of a bootstrapped table lie now.
-	BootstrapBase string
+	// BootstrapSource is the folder that bootstrapped tables were made from.
+	BootstrapSource storage.Store
 	// Logger gets warnings; nil is silent.
 	Logger *slog.Logger
 	// Clock gives the time; nil is time.Now.
@@ -236,7 +236,7 @@ func (t *Tree) table(ctx context.Context, where string) (*table, error) {
 	}
 	h, err := hudi.Open(ctx, store, &hudi.Options{
 		MergeRules: rules, SkipDamage: t.opts.OnDamage == "skip", NoMetadataTable: t.opts.NoMetadataTable, Zone: t.opts.Timezone,
-		Memo: memo{t.memo, where}, Logger: t.opts.Logger, Clock: t.opts.Clock,
+		BootstrapSource: t.opts.BootstrapSource, Memo: memo{t.memo, where}, Logger: t.opts.Logger, Clock: t.opts.Clock,
 	})
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hudifs/hudifs/cache"
+	"github.com/hudifs/hudifs/storage"
 	"github.com/hudifs/hudifs/storage/filestore"
 	"github.com/hudifs/hudifs/views"
 )
@@ -37,6 +38,14 @@ func openTable(ctx context.Context, c *config, dir, cacheDir string, log *slog.L
 	if err != nil {
 		return nil, err
 	}
+	var bootstrap storage.Store
+	if c.BootstrapBase != "" {
+		b, err := filestore.Open(c.BootstrapBase)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("--bootstrap-base: %w", err), store.Close())
+		}
+		bootstrap = b
+	}
 	source, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -50,7 +59,7 @@ func openTable(ctx context.Context, c *config, dir, cacheDir string, log *slog.L
 	}
 	tree, err := views.Open(ctx, store, &views.Options{
 		Partitions: c.Partitions, ListInstants: c.ListInstants, Timezone: c.location, Grace: c.Grace, PollInterval: c.PollInterval,
-		Source: source, Cache: disk, Memory: c.memory, MergeRules: c.MergeRules, OnDamage: c.OnDamage, BootstrapBase: c.BootstrapBase,
+		Source: source, Cache: disk, Memory: c.memory, MergeRules: c.MergeRules, OnDamage: c.OnDamage, BootstrapSource: bootstrap,
 		NoMetadataTable: c.NoMetadataTable, Logger: log,
 	})
 	if err != nil {

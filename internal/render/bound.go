@@ -83,14 +83,17 @@ func (in *Input) chunkBound(g int, leaf *schema.Node, add pqfile.Added) (int64, 
 	if in.Base == nil || in.Base.Groups() == 0 {
 		return pqfile.NewChunkBound(leaf, add), true
 	}
-	switch m := in.maps[leaf.Index]; {
+	file, m := in.from(leaf)
+	switch {
 	case m.Source < 0:
 		add.Values += rows
 		return pqfile.NewChunkBound(leaf, add), true
+	case file != in.Base && !in.aligned:
+		return 0, false
 	case m.Nulls():
-		add.Values += in.Base.Column(g, m.Source).NumValues
+		add.Values += file.Column(g, m.Source).NumValues
 		return pqfile.NewChunkBound(leaf, add), true
 	default:
-		return in.Base.ChunkBound(g, m.Source, leaf, add)
+		return file.ChunkBound(g, m.Source, leaf, add)
 	}
 }

@@ -34,6 +34,9 @@ type Input struct {
 	Base        *pqfile.File
 	BaseName    string
 	BaseInstant string
+	// Data has the data columns of a base file that is the skeleton of a bootstrapped table: row i belongs to row i. nil without.
+	Data     *pqfile.File
+	DataName string
 	// BaseNames are the names that the base file's columns have in Target, where they are others.
 	BaseNames *schema.Renaming
 	Logs      []Log
@@ -58,7 +61,9 @@ type Input struct {
 	// Fill are the values of columns where a row has none, by leaf.
 	Fill map[int][]byte
 
-	maps []schema.LeafMap // from Base to Target
+	maps     []schema.LeafMap // from Base to Target
+	dataMaps []schema.LeafMap // from Data to Target
+	aligned  bool             // Data has the row groups of Base
 }
 
 // Log is a log file.
@@ -74,6 +79,19 @@ func (in *Input) prepare() error {
 	var err error
 	if in.maps, err = schema.Project(in.BaseNames.Message(in.Base.Schema), in.Target); err != nil {
 		return fmt.Errorf("%s: %w", in.BaseName, err)
+	}
+	if in.Data == nil {
+		return nil
+	}
+	if in.Data.NumRows != in.Base.NumRows {
+		return fmt.Errorf("%s: %w: %d rows for a skeleton of %d, %s", in.DataName, pqfile.ErrCorrupt, in.Data.NumRows, in.Base.NumRows, in.BaseName)
+	}
+	if in.dataMaps, err = schema.Project(in.BaseNames.Message(in.Data.Schema), in.Target); err != nil {
+		return fmt.Errorf("%s: %w", in.DataName, err)
+	}
+	in.aligned = in.Data.Groups() == in.Base.Groups()
+	for g := 0; in.aligned && g < in.Base.Groups(); g++ {
+		in.aligned = in.Data.GroupRows(g) == in.Base.GroupRows(g)
 	}
 	return nil
 }
@@ -236,10 +254,14 @@ type columnWriter struct {
 }
 
 func (c *columnWriter) wrap(err error) error {
-	if errors.Is(err, pqfile.ErrCorrupt) && c.in.Base != nil {
-		return fmt.Errorf("%s: %w", c.in.BaseName, err)
+	if !errors.Is(err, pqfile.ErrCorrupt) || c.src == nil {
+		return err
 	}
-	return err
+	name := c.in.BaseName
+	if c.src.file == c.in.Data {
+		name = c.in.DataName
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 // open reads the first page of the base column, which tells whether it has a dictionary, and the log records.
@@ -425,8 +447,12 @@ func kept(verdicts []int32) bool {
 // minMax is what is known of the column's values: those of the base column and of the records.
 func (c *columnWriter) minMax() *pqfile.MinMax {
 	m := pqfile.NewMinMax(c.leaf.Scalar)
-	if c.src != nil && !c.src.by.Nulls() {
-		m.AddChunk(c.in.Base, c.number, c.src.by.Source)
+	switch {
+	case c.src == nil || c.src.by.Nulls():
+	case c.src.file == c.in.Base || c.in.aligned:
+		m.AddChunk(c.src.file, c.number, c.src.by.Source)
+	default:
+		m.Forget()
 	}
 	from, to := c.span()
 	s := c.index.Span(from, to)

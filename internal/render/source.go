@@ -21,28 +21,58 @@ type page struct {
 
 // source reads one column of one row group of the base file in the form of the target.
 type source struct {
-	in    *Input
-	leaf  *schema.Node
-	by    schema.LeafMap
-	left  int // rows of a column that the file lacks
-	chunk *pqfile.ChunkReader
-	dict  *column.Vector // the dictionary's values as the target has them
+	in   *Input
+	leaf *schema.Node
+	by   schema.LeafMap
+	left int // rows of a column that the file lacks
+	file *pqfile.File
+	// chunks are the column chunks that the rows lie in: one, unless the column comes from a file with other row groups.
+	chunks []int
+	skip   int64 // rows of the first chunk that come before
+	take   int64 // rows to be read
+	chunk  *pqfile.ChunkReader
+	dict   *column.Vector // the dictionary's values as the target has them
+}
+
+// from is the file that a column comes from: the base file, or the data file of a base file that is a skeleton.
+func (in *Input) from(leaf *schema.Node) (*pqfile.File, schema.LeafMap) {
+	if in.Data != nil && !schema.IsMeta(leaf.Path[0]) {
+		return in.Data, in.dataMaps[leaf.Index]
+	}
+	return in.Base, in.maps[leaf.Index]
 }
 
 func (in *Input) source(group int, leaf *schema.Node) (*source, error) {
-	s := &source{in: in, leaf: leaf, by: in.maps[leaf.Index]}
+	s := &source{in: in, leaf: leaf, take: in.Base.GroupRows(group)}
+	s.file, s.by = in.from(leaf)
 	if s.by.Source < 0 {
-		s.left = int(in.Base.GroupRows(group))
+		s.left = int(s.take)
 		return s, nil
 	}
-	var err error
-	s.chunk, err = in.Base.Chunk(group, s.by.Source)
-	return s, err
+	if s.file == in.Base || in.aligned {
+		s.chunks = []int{group}
+		return s, nil
+	}
+	first, start := int64(0), int64(0)
+	for g := range group {
+		first += in.Base.GroupRows(g)
+	}
+	for g := range s.file.Groups() {
+		rows := s.file.GroupRows(g)
+		if start < first+s.take && start+rows > first {
+			if len(s.chunks) == 0 {
+				s.skip = first - start
+			}
+			s.chunks = append(s.chunks, g)
+		}
+		start += rows
+	}
+	return s, nil
 }
 
 // next gives the next page, or io.EOF.
 func (s *source) next() (page, error) {
-	if s.chunk == nil {
+	if s.by.Source < 0 {
 		n := min(s.left, pqfile.PageRows)
 		if n == 0 {
 			return page{}, io.EOF
@@ -52,7 +82,10 @@ func (s *source) next() (page, error) {
 		v.AppendNulls(n)
 		return page{vector: v, rows: n}, nil
 	}
-	p, err := s.chunk.Next()
+	if s.file != s.in.Base && !s.in.aligned {
+		return s.nextPart()
+	}
+	p, err := s.read()
 	if err != nil {
 		return page{}, err
 	}
@@ -74,6 +107,51 @@ func (s *source) next() (page, error) {
 	}
 	out.vector, out.dict = column.New(l), false
 	return out, s.by.Apply(out.vector, p.Vector)
+}
+
+// read reads the next page of the chunks.
+func (s *source) read() (*pqfile.Page, error) {
+	for {
+		if s.chunk == nil {
+			if len(s.chunks) == 0 {
+				return nil, io.EOF
+			}
+			var err error
+			if s.chunk, err = s.file.Chunk(s.chunks[0], s.by.Source); err != nil {
+				return nil, err
+			}
+			s.chunks = s.chunks[1:]
+		}
+		p, err := s.chunk.Next()
+		if errors.Is(err, io.EOF) && len(s.chunks) > 0 {
+			s.chunk = nil
+			continue
+		}
+		return p, err
+	}
+}
+
+// nextPart gives the part of the next page that lies in the row group, as plain values: chunks have dictionaries of their own.
+func (s *source) nextPart() (page, error) {
+	for s.take > 0 {
+		p, err := s.read()
+		if err != nil {
+			return page{}, err
+		}
+		from := min(s.skip, int64(p.Rows))
+		to := min(from+s.take, int64(p.Rows))
+		if s.skip -= from; from == to {
+			continue
+		}
+		s.take -= to - from
+		plain := column.New(s.file.Schema.Leaves[s.by.Source].Leaf)
+		if err := s.chunk.Materialise(plain, p, column.NewIndex(p.Vector).Span(int(from), int(to))); err != nil {
+			return page{}, err
+		}
+		v := column.New(s.leaf.Leaf)
+		return page{vector: v, rows: int(to - from)}, s.by.Apply(v, plain)
+	}
+	return page{}, io.EOF
 }
 
 // bare is a leaf without levels: that of a dictionary.
