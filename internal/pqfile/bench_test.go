@@ -79,6 +79,42 @@ func readChunk(b *testing.B, f *File, leaf int) int {
 	}
 }
 
+// BenchmarkPlain reads 32 MiB of plain numbers, and copies them for comparison.
+func BenchmarkPlain(b *testing.B) {
+	l := message(b, shapes[3]).Leaves[0]
+	v := column.New(l.Leaf)
+	v.Buf = make([]byte, 32<<20)
+	v.SetValues(len(v.Buf) / 8)
+	var buf bytes.Buffer
+	w := NewChunkWriter(&buf, l, ChunkOptions{})
+	if err := w.WriteRows(&Page{Vector: v}); err != nil {
+		b.Fatal(err)
+	}
+	c, err := w.Close(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := message(b, shapes[3])
+	data := fileOf(b, m, []Group{{c}}, [][]*bytes.Buffer{{&buf}})
+	f, err := Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("read", func(b *testing.B) {
+		b.SetBytes(int64(len(v.Buf)))
+		for b.Loop() {
+			readChunk(b, f, 0)
+		}
+	})
+	b.Run("copy", func(b *testing.B) {
+		b.SetBytes(int64(len(v.Buf)))
+		dst := make([]byte, len(v.Buf))
+		for b.Loop() {
+			copy(dst, v.Buf)
+		}
+	})
+}
+
 // BenchmarkReadParquetGo reads all pages with parquet-go, for comparison.
 func BenchmarkReadParquetGo(b *testing.B) {
 	_, data := benchFile(b)

@@ -220,7 +220,7 @@ func drawRewriter(t *rapid.T) *rewriter {
 	w.gen = &generator{
 		nulls:    rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(t, "new nulls"),
 		distinct: rapid.SampledFrom([]int{0, 3}).Draw(t, "new distinct"),
-		length:   rapid.SampledFrom([]int{0, 8, 3000}).Draw(t, "new length"),
+		length:   rapid.SampledFrom([]int{0, 8, 1000}).Draw(t, "new length"),
 	}
 	return w
 }

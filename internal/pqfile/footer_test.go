@@ -233,8 +233,11 @@ func TestStructureIsBounded(t *testing.T) {
 	one := message(t, shapes[11])
 	var buf bytes.Buffer
 	w := NewChunkWriter(&buf, l, ChunkOptions{})
+	x := column.NewIndex(v)
 	for i := range 5000 {
-		if err := w.WritePage(&Page{Vector: span(v, i, i+1)}); err != nil {
+		row := column.New(l.Leaf)
+		row.Append(v, x.Span(i, i+1))
+		if err := w.WritePage(&Page{Vector: row}); err != nil {
 			t.Fatal(err)
 		}
 	}

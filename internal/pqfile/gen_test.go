@@ -141,28 +141,33 @@ func (g *generator) walk(v *column.Vector, path []schema.Repetition, rep, def, d
 	}
 }
 
-func (g *generator) value() []byte {
-	if g.distinct > 0 {
-		n := g.IntN(g.distinct)
-		h := generator{Rand: rand.New(rand.NewPCG(uint64(n), 7)), leaf: g.leaf, length: g.length}
-		return h.value()
-	}
-	n := g.leaf.Width()
-	switch g.leaf.Kind {
-	case column.Bool:
-		return []byte{byte(g.IntN(2))}
-	case column.Bytes:
-		n = g.IntN(g.length + 1)
-	default:
-	}
-	b := make([]byte, n)
+// noise is where values come from: letters first, then any bytes.
+var noise = func() []byte {
+	b := make([]byte, 1<<17)
+	r := rand.New(rand.NewPCG(1, 2))
 	for i := range b {
-		b[i] = byte('a' + g.IntN(26))
-		if g.leaf.Kind != column.Bytes {
-			b[i] = byte(g.Uint32())
+		b[i] = byte(r.Uint32())
+		if i < len(b)/2 {
+			b[i] = 'a' + b[i]%26
 		}
 	}
 	return b
+}()
+
+func (g *generator) value() []byte {
+	n, at, letters := g.leaf.Width(), g.IntN(len(noise)/4), 0
+	if g.distinct > 0 {
+		at = at % g.distinct * 13
+	}
+	switch g.leaf.Kind {
+	case column.Bool:
+		return []byte{noise[at] & 1}
+	case column.Bytes:
+		n = at % (g.length + 1)
+	default:
+		letters = len(noise) / 2
+	}
+	return noise[letters+at : letters+at+n]
 }
 
 // dictionary collects distinct values and numbers them.

@@ -31,7 +31,7 @@ func drawGenerator(t *rapid.T, m *schema.Message, l *schema.Node) *generator {
 		path:     pathOf(m, l),
 		nulls:    rapid.SampledFrom([]float64{0, 0.01, 0.3, 0.5, 1}).Draw(t, "nulls"),
 		distinct: rapid.SampledFrom([]int{0, 1, 2, 5, 300}).Draw(t, "distinct"),
-		length:   rapid.SampledFrom([]int{0, 1, 8, 40, 3000}).Draw(t, "length"),
+		length:   rapid.SampledFrom([]int{0, 1, 8, 40, 1000}).Draw(t, "length"),
 	}
 }
 
@@ -44,7 +44,7 @@ func drawFile(t *rapid.T, tb testing.TB) drawn {
 	d := drawn{m: message(tb, fields...), codec: rapid.SampledFrom(codecs).Draw(t, "codec")}
 	var bodies [][]*bytes.Buffer
 	for range rapid.IntRange(1, 2).Draw(t, "groups") {
-		rows := rapid.IntRange(1, 3000).Draw(t, "rows")
+		rows := rapid.IntRange(1, 1500).Draw(t, "rows")
 		var g Group
 		var vectors []*column.Vector
 		var body []*bytes.Buffer
