@@ -45,18 +45,18 @@
 // The payload of the file info is "PBUF", a varint, and a protobuf message of that length: pairs of bytes. The trailer is the last
 // 4096 bytes: "TRABLK\"$", a varint, a protobuf message of that length, zeros, and in the last four bytes the version.
 //
-// A data block of a bootstrap index that Hudi 1.1 wrote (testdata/bootstrap.hfile):
+// A data block as Hudi 1.1 wrote it (testdata/native_none.hfile):
 //
 //	00  44 41 54 41 42 4c 4b 2a                          magic, DATABLK*
-//	08  00 00 1a ef                                      6895 bytes follow: the next block begins at 0x1b10
-//	0c  00 00 1a eb                                      6891 bytes of payload, not compressed
+//	08  00 00 03 c6                                      966 bytes follow: the next block begins at 0x21 + 0x3c6 = 0x3e7
+//	0c  00 00 03 c2                                      962 bytes of payload
 //	10  ff ff ff ff ff ff ff ff                          no block before
-//	18  00 00 00 40 00                                   no checksums, but room for one of each 16384 bytes
-//	1d  00 00 1b 0c                                      33 + 6891: so 4 bytes for checksums
-//	21  00 00 00 18  00 00 08 d8                         key of 24 bytes, value of 2264
-//	29  00 0c                                            row of 12 bytes
-//	2b  70 61 72 74 3d 70 61 72 74 3d 70 30              part=part=p0
-//	37  00                                               no family
-//	38  7f ff ff ff ff ff ff ff  04                      newest, put
-//	41  4f 62 6a 01 …                                    value: an Avro container
+//	18  00  00 00 40 00                                  no checksums, but room for one of each 16384 bytes
+//	1d  00 00 03 e3                                      33 + 962 bytes, so the last 4 are checksums
+//	21  00 00 00 14  00 00 00 08                         key of 20 bytes, value of 8
+//	29  00 08  6b 65 79 30 30 30 30 30                   row of 8 bytes: key00000
+//	33  00                                               no family
+//	34  7f ff ff ff ff ff ff ff  04                      newest, put
+//	3d  76 61 6c 75 65 20 30 20                          the value
+//	45  00                                               memstore timestamp 0
 package hfile
