@@ -86,7 +86,10 @@ func (p *avroParser) union(list []any, space string, depth int) (*Type, error) {
 	var branches []*Type
 	null := -1
 	for i, b := range list {
-		if b == "null" {
+		if isNull(b) {
+			if null >= 0 {
+				return nil, invalid("Avro union with null twice")
+			}
 			null = i
 			continue
 		}
@@ -94,12 +97,15 @@ func (p *avroParser) union(list []any, space string, depth int) (*Type, error) {
 		if err != nil {
 			return nil, err
 		}
+		if t.Nullable || t.Kind == Union {
+			return nil, invalid("Avro union within a union")
+		}
 		branches = append(branches, t)
 	}
 	if len(branches) == 0 {
 		return nil, invalid("Avro union without a type besides null")
 	}
-	if len(branches) > 1 || branches[0].Nullable {
+	if len(branches) > 1 {
 		return &Type{Kind: Union, Branches: branches, Nullable: null >= 0, NullIndex: max(null, 0)}, nil
 	}
 	t := *branches[0]
@@ -109,6 +115,14 @@ func (p *avroParser) union(list []any, space string, depth int) (*Type, error) {
 	}
 	// A union of one type still has its index on the wire.
 	return &Type{Kind: Union, Branches: branches}, nil
+}
+
+// isNull knows the type null in both of its spellings.
+func isNull(v any) bool {
+	if o, ok := v.(map[string]any); ok {
+		v = o["type"]
+	}
+	return v == "null"
 }
 
 func (p *avroParser) object(o map[string]any, space string, depth int) (*Type, error) {

@@ -34,23 +34,21 @@ func CastFor(from, to Scalar) (Cast, error) {
 	return castNumber(from, to)
 }
 
-// castUnit converts between units of time; one side without a unit is taken at its word.
+// castUnit converts between units of timestamps; one side without a meaning is taken at its word.
 func castUnit(from, to Scalar) (Cast, error) {
 	f, okF := unitsPerSecond(from.Logical)
 	t, okT := unitsPerSecond(to.Logical)
-	if !okF || !okT || f == t || from.Kind != column.Int64 {
+	switch {
+	case f == t && (okF || from.Logical == to.Logical), from.Logical == None, to.Logical == None:
 		return nil, nil
+	case !okF || !okT:
+		return nil, invalid("%v cannot become %v", from, to)
 	}
 	return func(dst, src *column.Vector) error {
 		for i := range src.Values() {
-			v := int64(binary.LittleEndian.Uint64(src.Value(i)))
-			if t > f {
-				if v > math.MaxInt64/(t/f) || v < math.MinInt64/(t/f) {
-					return invalid("%d in %v overflows %v", v, from, to)
-				}
-				v *= t / f
-			} else {
-				v = floorDiv(v, f/t)
+			v, ok := convertUnit(intValue(src.Value(i)), f, t)
+			if !ok {
+				return invalid("%d in %v has no counterpart in %v", intValue(src.Value(i)), from, to)
 			}
 			appendInt64(dst, v)
 		}
@@ -58,11 +56,22 @@ func castUnit(from, to Scalar) (Cast, error) {
 	}, nil
 }
 
+// convertUnit converts a number of one unit to another, ok false where that is no whole number of 64 bits.
+func convertUnit(v, from, to int64) (out int64, ok bool) {
+	if to >= from {
+		by := to / from
+		return v * by, v <= math.MaxInt64/by && v >= math.MinInt64/by
+	}
+	by := from / to
+	return v / by, v%by == 0
+}
+
+// unitsPerSecond is the unit of a timestamp, ok false for all else.
 func unitsPerSecond(l Logical) (int64, bool) {
 	switch l {
 	case TimestampMillis, LocalTimestampMillis:
 		return 1e3, true
-	case TimestampMicros, LocalTimestampMicros, TimeMicros:
+	case TimestampMicros, LocalTimestampMicros:
 		return 1e6, true
 	case TimestampNanos, LocalTimestampNanos:
 		return 1e9, true
@@ -86,6 +95,8 @@ func appendInt64(dst *column.Vector, v int64) {
 // (hudi-common: HoodieAvroUtils.rewritePrimaryTypeWithDiffSchemaType).
 func castNumber(from, to Scalar) (Cast, error) {
 	switch {
+	case from.Logical != None && to.Logical != None:
+		// Days are no milliseconds, nor the time of day in one unit that in another.
 	case from.Kind == column.Int32 && to.Kind == column.Int64:
 		return eachValue(func(dst *column.Vector, b []byte) { appendInt64(dst, int64(int32(binary.LittleEndian.Uint32(b)))) }), nil
 	case to.Kind == column.Float && (from.Kind == column.Int32 || from.Kind == column.Int64):
@@ -97,8 +108,8 @@ func castNumber(from, to Scalar) (Cast, error) {
 	case from.Kind == column.Float && to.Kind == column.Double:
 		return eachValue(func(dst *column.Vector, b []byte) {
 			f := math.Float32frombits(binary.LittleEndian.Uint32(b))
-			d, err := strconv.ParseFloat(strconv.FormatFloat(float64(f), 'g', -1, 32), 64)
-			if err != nil { // infinities and NaN have no decimal text
+			d, err := strconv.ParseFloat(javaFloat(float64(f), 32), 64)
+			if err != nil {
 				d = float64(f)
 			}
 			appendInt64(dst, int64(math.Float64bits(d)))
@@ -134,12 +145,10 @@ func intValue(b []byte) int64 {
 	return int64(binary.LittleEndian.Uint64(b))
 }
 
-const (
-	julianEpoch = 2440588 // the Julian day of 1970-01-01
-	nanosPerDay = int64(24 * time.Hour)
-)
+const julianEpoch = 2440588 // the Julian day of 1970-01-01
 
-// castInt96 converts between the old timestamps of Spark and Impala (nanoseconds of the day, Julian day) and 64-bit ones.
+// castInt96 converts between the old timestamps of Spark and Impala (nanoseconds of the day, Julian day) and 64-bit ones. What is
+// finer than the target's unit is cut off, as Spark does it.
 func castInt96(from, to Scalar) (Cast, error) {
 	if from.Kind == to.Kind {
 		return nil, nil
@@ -149,23 +158,47 @@ func castInt96(from, to Scalar) (Cast, error) {
 		if !ok {
 			return nil, invalid("%v cannot become %v", from, to)
 		}
-		return eachValue(func(dst *column.Vector, b []byte) {
-			nanos := int64(binary.LittleEndian.Uint64(b))
-			days := int64(binary.LittleEndian.Uint32(b[8:])) - julianEpoch
-			appendInt64(dst, days*86400*per+floorDiv(nanos, 1e9/per))
-		}), nil
+		return func(dst, src *column.Vector) error {
+			for i := range src.Values() {
+				b := src.Value(i)
+				days := int64(int32(binary.LittleEndian.Uint32(b[8:]))) - julianEpoch
+				v, fits := addDays(days, 86400*per, floorDiv(int64(binary.LittleEndian.Uint64(b)), 1e9/per))
+				if !fits {
+					return invalid("day %d of a %v overflows %v", days, from, to)
+				}
+				appendInt64(dst, v)
+			}
+			return nil
+		}, nil
 	}
 	per, ok := unitsPerSecond(from.Logical)
 	if !ok || from.Kind != column.Int64 {
 		return nil, invalid("%v cannot become %v", from, to)
 	}
-	return eachValue(func(dst *column.Vector, b []byte) {
-		v := intValue(b)
-		perDay := 86400 * per
-		days := floorDiv(v, perDay)
-		out := binary.LittleEndian.AppendUint64(nil, uint64((v-days*perDay)*(1e9/per)))
-		dst.AppendValue(binary.LittleEndian.AppendUint32(out, uint32(days+julianEpoch)))
-	}), nil
+	return func(dst, src *column.Vector) error {
+		for i := range src.Values() {
+			v := intValue(src.Value(i))
+			perDay := 86400 * per
+			days := floorDiv(v, perDay)
+			if days+julianEpoch != int64(int32(days+julianEpoch)) {
+				return invalid("%d in %v overflows %v", v, from, to)
+			}
+			ofDay := v % perDay
+			if ofDay < 0 {
+				ofDay += perDay
+			}
+			out := binary.LittleEndian.AppendUint64(nil, uint64(ofDay*(1e9/per)))
+			dst.AppendValue(binary.LittleEndian.AppendUint32(out, uint32(days+julianEpoch)))
+		}
+		return nil
+	}, nil
+}
+
+// addDays is days*perDay+rest, ok false where that is no number of 64 bits.
+func addDays(days, perDay, rest int64) (v int64, ok bool) {
+	sum := new(big.Int).Mul(big.NewInt(days), big.NewInt(perDay))
+	sum.Add(sum, big.NewInt(rest))
+	return sum.Int64(), sum.IsInt64()
 }
 
 // castToBytes turns values into text, or bytes into other bytes, which need no change.
@@ -173,7 +206,7 @@ func castToBytes(from, to Scalar) (Cast, error) {
 	if from.Kind == column.Bytes && from.Logical != Decimal {
 		return nil, nil
 	}
-	if from.Kind == column.Fixed && from.Logical != Decimal {
+	if from.Kind == column.Fixed && from.Logical != Decimal && !to.Text {
 		return eachValue(func(dst *column.Vector, b []byte) { dst.AppendValue(b) }), nil
 	}
 	text := textOf(from)
@@ -241,7 +274,8 @@ func javaFloat(f float64, bits int) string {
 	}
 	mantissa, exp, _ := strings.Cut(strconv.FormatFloat(f, 'E', -1, bits), "E")
 	if !strings.Contains(mantissa, ".") {
-		mantissa += ".0"
+		// Java looks for the nearest text of two digits at least: the smallest double is 4.9E-324.
+		mantissa, exp, _ = strings.Cut(strconv.FormatFloat(f, 'E', 1, bits), "E")
 	}
 	n, _ := strconv.Atoi(exp)
 	return mantissa + "E" + strconv.Itoa(n)
@@ -249,13 +283,17 @@ func javaFloat(f float64, bits int) string {
 
 func textToDate(dst, src *column.Vector) error {
 	for i := range src.Values() {
-		t, err := time.Parse(time.DateOnly, string(src.Value(i)))
+		t, err := time.Parse("2006-1-2", string(src.Value(i)))
 		if err != nil {
 			return invalid("%q is no date", src.Value(i))
 		}
-		dst.AppendValue(binary.LittleEndian.AppendUint32(nil, uint32(int32(floorDiv(t.Unix(), 86400)))))
+		dst.AppendValue(dateValue(t))
 	}
 	return nil
+}
+
+func dateValue(t time.Time) []byte {
+	return binary.LittleEndian.AppendUint32(nil, uint32(int32(floorDiv(t.Unix(), 86400))))
 }
 
 // castToDecimal brings numbers and decimals of any form to the scale and form of the target, rounding half up as Hudi does.
@@ -275,7 +313,7 @@ func castToDecimal(from, to Scalar) (Cast, error) {
 		if from.Text {
 			text = func(b []byte) string { return string(b) }
 		}
-		if text == nil {
+		if text == nil || from.Logical != None || from.Kind == column.Bool {
 			return nil, invalid("%v cannot become %v", from, to)
 		}
 		value = func(b []byte) (*big.Int, int, error) { return parseDecimal(text(b)) }
@@ -312,11 +350,10 @@ func BigEndian(b []byte) *big.Int {
 }
 
 func rescale(v *big.Int, from, to int) *big.Int {
-	ten := big.NewInt(10)
 	if to >= from {
-		return new(big.Int).Mul(v, ten.Exp(ten, big.NewInt(int64(to-from)), nil))
+		return new(big.Int).Mul(v, powerOfTen(to-from))
 	}
-	unit := ten.Exp(ten, big.NewInt(int64(from-to)), nil)
+	unit := powerOfTen(from - to)
 	q, r := new(big.Int).QuoRem(v, unit, new(big.Int))
 	if r.Abs(r).Lsh(r, 1).Cmp(unit) >= 0 {
 		q.Add(q, big.NewInt(int64(v.Sign())))
@@ -324,7 +361,12 @@ func rescale(v *big.Int, from, to int) *big.Int {
 	return q
 }
 
+func powerOfTen(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
+
 func appendDecimal(dst *column.Vector, to Scalar, v *big.Int) error {
+	if v.CmpAbs(powerOfTen(to.Precision)) >= 0 {
+		return invalid("decimal %v does not fit %v", v, to)
+	}
 	if to.Kind == column.Int32 || to.Kind == column.Int64 {
 		width := 8 * dst.Leaf.Width()
 		if v.BitLen() >= width {
@@ -347,12 +389,20 @@ func appendDecimal(dst *column.Vector, to Scalar, v *big.Int) error {
 	return nil
 }
 
+// decimalText is BigDecimal.toString: plain, but for numbers that would have more than five zeros behind the point.
 func decimalText(v *big.Int, scale int) string {
 	s := new(big.Int).Abs(v).String()
-	for len(s) <= scale {
-		s = "0" + s
-	}
-	if scale > 0 {
+	switch exp := len(s) - 1 - scale; {
+	case scale == 0:
+	case exp < -6:
+		if len(s) > 1 {
+			s = s[:1] + "." + s[1:]
+		}
+		s += "E" + strconv.Itoa(exp)
+	default:
+		if len(s) <= scale {
+			s = strings.Repeat("0", scale+1-len(s)) + s
+		}
 		s = s[:len(s)-scale] + "." + s[len(s)-scale:]
 	}
 	if v.Sign() < 0 {
@@ -365,8 +415,11 @@ func decimalText(v *big.Int, scale int) string {
 func parseDecimal(text string) (*big.Int, int, error) {
 	mantissa, exp, hasExp := strings.Cut(strings.ToUpper(text), "E")
 	whole, frac, _ := strings.Cut(mantissa, ".")
-	v, ok := new(big.Int).SetString(whole+frac, 10)
-	if !ok || len(text) > 400 {
+	v, ok := new(big.Int), len(text) <= 400 && strings.Trim(frac, "0123456789") == ""
+	if ok {
+		v, ok = v.SetString(whole+frac, 10)
+	}
+	if !ok {
 		return nil, 0, invalid("%q is no decimal number", text)
 	}
 	scale := len(frac)

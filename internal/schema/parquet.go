@@ -60,10 +60,13 @@ type Message struct {
 }
 
 // Field finds a column by name.
-func (m *Message) Field(name string) *Node {
-	for _, f := range m.Fields {
-		if f.Name == name {
-			return f
+func (m *Message) Field(name string) *Node { return named(m.Fields, name) }
+
+// named finds a node among its siblings, nil where there is none.
+func named(nodes []*Node, name string) *Node {
+	for _, n := range nodes {
+		if n.Name == name {
+			return n
 		}
 	}
 	return nil
@@ -85,13 +88,7 @@ func (m *Message) Find(path string) *Node {
 	fields := m.Fields
 	var at *Node
 	for _, name := range strings.Split(path, ".") {
-		at = nil
-		for _, f := range fields {
-			if f.Name == name {
-				at = f
-			}
-		}
-		if at == nil {
+		if at = named(fields, name); at == nil {
 			return nil
 		}
 		fields = nil
@@ -170,6 +167,9 @@ func FromElements(elements []format.SchemaElement) (*Message, error) {
 			n.Children = append(n.Children, c)
 		}
 		if n.Shape != LeafShape {
+			if len(n.Children) == 0 {
+				return nil, invalid("Parquet group %s is empty", n.Name)
+			}
 			n.Shape = shapeOf(n)
 		}
 		return n, nil
@@ -247,7 +247,9 @@ func (n *Node) Item() (repeated, item *Node) {
 	if n.Shape == MapShape {
 		return repeated, repeated
 	}
-	if repeated.Shape == LeafShape || len(repeated.Children) != 1 || repeated.Name == "array" || repeated.Name == n.Name+"_tuple" {
+	switch {
+	case repeated.Shape == LeafShape, len(repeated.Children) != 1, repeated.Children[0].Repetition == Repeated,
+		repeated.Name == "array", repeated.Name == n.Name+"_tuple":
 		return repeated, repeated
 	}
 	return repeated, repeated.Children[0]
@@ -296,6 +298,9 @@ func (n *Node) admits(f *Node) bool {
 	if (n.Repetition == Repeated) != (f.Repetition == Repeated) || n.Repetition == Required && f.Repetition == Optional {
 		return false
 	}
+	if n.Repetition == Repeated && n.Shape == StructShape && asItem(n).Shape != asItem(f).Shape {
+		return false
+	}
 	for i, c := range n.Children {
 		if !c.admits(f.Children[i]) {
 			return false
@@ -318,6 +323,9 @@ func (m *Message) Type() (*Type, error) {
 }
 
 func (n *Node) avro() (*Type, error) {
+	if n.Repetition == Repeated {
+		return nil, invalid("column %s: repeated, but no list", n.Name)
+	}
 	t := &Type{Nullable: true, Logical: n.Scalar.Logical, Precision: n.Scalar.Precision, Scale: n.Scalar.Scale}
 	switch n.Shape {
 	case StructShape:

@@ -97,7 +97,9 @@ func Project(source, target *Message) ([]LeafMap, error) {
 	for _, t := range target.Fields {
 		s := source.Field(t.Name)
 		if s == nil {
-			p.absent(t, nil, nil, 0)
+			if err := p.absent(t, nil, nil); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		if err := p.node(s, t, []uint8{0}); err != nil {
@@ -114,6 +116,9 @@ type projector struct{ out []LeafMap }
 func (p *projector) node(s, t *Node, levels []uint8) error {
 	if s.Shape != t.Shape {
 		return invalid("a %v cannot become a %v", s.Shape, t.Shape)
+	}
+	if (s.Repetition == Repeated) != (t.Repetition == Repeated) {
+		return invalid("what is repeated cannot become what is not, nor the reverse")
 	}
 	levels = enter(levels, s.Repetition != Required, t.Repetition != Required)
 	switch t.Shape {
@@ -157,14 +162,11 @@ func (p *projector) node2(s, t *Node, levels []uint8) error {
 
 func (p *projector) fields(s, t *Node, levels []uint8) error {
 	for _, tc := range t.Children {
-		var sc *Node
-		for _, c := range s.Children {
-			if c.Name == tc.Name {
-				sc = c
-			}
-		}
+		sc := named(s.Children, tc.Name)
 		if sc == nil {
-			p.absent(tc, s, levels, s.MaxRep)
+			if err := p.absent(tc, s, levels); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := p.node(sc, tc, levels); err != nil {
@@ -176,10 +178,31 @@ func (p *projector) fields(s, t *Node, levels []uint8) error {
 
 // absent maps the leaves of a node that the source lacks: null wherever the parent is there. The parent's structure is
 // read off any leaf below it.
-func (p *projector) absent(t, parent *Node, levels []uint8, rep uint8) {
+func (p *projector) absent(t, parent *Node, levels []uint8) error {
+	if !t.canMiss() {
+		return invalid("column %s is missing, and must not be null", t.Name)
+	}
+	p.missing(t, parent, levels)
+	return nil
+}
+
+// canMiss tells whether the schema can show a parent without the node.
+func (n *Node) canMiss() bool {
+	if n.Repetition != Required {
+		return true
+	}
+	for _, c := range n.Children {
+		if !c.canMiss() {
+			return false
+		}
+	}
+	return n.Shape != LeafShape
+}
+
+func (p *projector) missing(t, parent *Node, levels []uint8) {
 	if t.Shape != LeafShape {
 		for _, c := range t.Children {
-			p.absent(c, parent, levels, rep)
+			p.missing(c, parent, levels)
 		}
 		return
 	}
@@ -189,7 +212,7 @@ func (p *projector) absent(t, parent *Node, levels []uint8, rep uint8) {
 		for witness.Shape != LeafShape {
 			witness = witness.Children[0]
 		}
-		m.Source, m.bare, m.rep = witness.Index, true, rep
+		m.Source, m.bare, m.rep = witness.Index, true, parent.MaxRep
 		m.levels = append([]uint8(nil), levels...)
 		// Whatever the witness knows beyond its parent, here the parent is there and the leaf is not.
 		for len(m.levels) <= int(witness.MaxDef) {

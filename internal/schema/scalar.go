@@ -73,15 +73,38 @@ func scalarOf(e format.SchemaElement) (Scalar, error) {
 			return s, invalid("Parquet column %s: fixed length %d", e.Name, s.Size)
 		}
 	}
-	meaning(&s, e)
+	if err := meaning(&s, e); err != nil {
+		return s, err
+	}
+	if !s.fits() {
+		return s, invalid("Parquet column %s: %v", e.Name, s)
+	}
 	if s.Logical == Decimal && (s.Precision < 1 || s.Precision > 76 || s.Scale < 0 || s.Scale > s.Precision) {
 		return s, invalid("Parquet column %s: decimal(%d,%d)", e.Name, s.Precision, s.Scale)
 	}
 	return s, nil
 }
 
+// fits tells whether a meaning is one that Parquet allows for the physical form.
+func (s Scalar) fits() bool {
+	switch s.Logical {
+	case Decimal:
+		return s.Kind == column.Int32 || s.Kind == column.Int64 || s.Kind == column.Bytes || s.Kind == column.Fixed
+	case Date, TimeMillis:
+		return s.Kind == column.Int32
+	case TimestampNanos:
+		return s.Kind == column.Int64 || s.Kind == column.Int96
+	case TimeMicros, TimestampMillis, TimestampMicros, LocalTimestampMillis, LocalTimestampMicros, LocalTimestampNanos:
+		return s.Kind == column.Int64
+	case UUID:
+		return s.Kind == column.Fixed && s.Size == 16
+	case None:
+	}
+	return !s.Text || s.Kind == column.Bytes
+}
+
 // meaning reads the annotation of a leaf, the logical type before the older converted type.
-func meaning(s *Scalar, e format.SchemaElement) {
+func meaning(s *Scalar, e format.SchemaElement) error {
 	switch l := e.LogicalType.Value.(type) {
 	case *format.StringType, *format.EnumType, *format.JsonType:
 		s.Text = true
@@ -92,15 +115,20 @@ func meaning(s *Scalar, e format.SchemaElement) {
 	case *format.UUIDType:
 		s.Logical = UUID
 	case *format.TimeType:
-		s.Logical = TimeMicros
-		if _, ok := l.Unit.Value.(*format.MilliSeconds); ok {
+		switch l.Unit.Value.(type) {
+		case *format.MilliSeconds:
 			s.Logical = TimeMillis
+		case *format.MicroSeconds:
+			s.Logical = TimeMicros
+		default:
+			return invalid("Parquet column %s: a time of day in nanoseconds", e.Name)
 		}
 	case *format.TimestampType:
 		s.Logical = timestamp(l)
 	case nil:
 		converted(s, e)
 	}
+	return nil
 }
 
 func timestamp(l *format.TimestampType) Logical {

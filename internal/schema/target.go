@@ -49,6 +49,9 @@ func targetNode(name string, t *Type, form *Node) (*Node, error) {
 	case Union:
 		return nil, invalid("column %s: a union of %d types has no Parquet form", name, len(t.Branches))
 	}
+	if t.Kind == Fixed && t.Size == 0 {
+		return nil, invalid("column %s: a fixed of no bytes has no Parquet form", name)
+	}
 	natural, _ := t.Scalar()
 	n := &Node{Name: name, Repetition: Optional, Shape: LeafShape, Scalar: canonical(natural)}
 	if form != nil && form.Shape == LeafShape && holds(form.Scalar, natural) {
@@ -83,11 +86,7 @@ func targetStruct(name string, t *Type, form *Node) (*Node, error) {
 	for _, f := range t.Fields {
 		var ff *Node
 		if form != nil && form.Shape == StructShape {
-			for _, c := range form.Children {
-				if c.Name == f.Name {
-					ff = c
-				}
-			}
+			ff = named(form.Children, f.Name)
 		}
 		c, err := targetNode(f.Name, f.Type, ff)
 		if err != nil {
@@ -119,7 +118,12 @@ func targetList(name string, t *Type, form *Node) (*Node, error) {
 		if elem.Shape != LeafShape {
 			elem.Shape = StructShape // as FromElements reads a repeated group; asItem sees the shape behind it
 		}
-		return &Node{Name: name, Repetition: Optional, Shape: ListShape, Children: []*Node{elem}, element: form.element}, nil
+		n := &Node{Name: name, Repetition: Optional, Shape: ListShape, Children: []*Node{elem}, element: form.element}
+		if r, i := n.Item(); r == i {
+			return n, nil
+		}
+		// The element has become a group of one field, which readers would take for the wrapping of a three-level list.
+		repeated = nil
 	}
 	if repeated != nil {
 		elem, err := targetNode(item.Name, t.Elem, item)
