@@ -158,7 +158,7 @@ func (v *View) emptyFile(target *schema.Message) *File {
 }
 
 // identify finds the file's ID, from everything that decides its bytes and nothing else, and its name.
-func (f *File) identify() error {
+func (f *File) identify() {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d\npartition %q\n", render.Version, f.partition)
 	if f.base != nil {
@@ -168,7 +168,7 @@ func (f *File) identify() error {
 		fmt.Fprintln(h, "as it is")
 		h.Sum(f.id[:0])
 		f.name = f.base.Name
-		return nil
+		return
 	}
 	for _, l := range f.logs {
 		fmt.Fprintf(h, "log %q %d\n", l.File, l.Size)
@@ -185,7 +185,6 @@ func (f *File) identify() error {
 	f.hashTarget(h)
 	h.Sum(f.id[:0])
 	f.name = fmt.Sprintf("%s_%s_%s.parquet", f.fileID, hex.EncodeToString(f.id[:6]), f.Instant())
-	return nil
 }
 
 func (f *File) hashTarget(h hash.Hash) {

@@ -216,20 +216,14 @@ func (t *Table) writes(ctx context.Context, st *state) ([]timeline.Instant, erro
 }
 
 func isWrite(i timeline.Instant) bool {
-	switch i.Action {
-	case timeline.ActionCommit, timeline.ActionDeltaCommit, timeline.ActionReplaceCommit:
-		return i.State == timeline.Completed
-	}
-	return false
+	action := i.Action == timeline.ActionCommit || i.Action == timeline.ActionDeltaCommit || i.Action == timeline.ActionReplaceCommit
+	return action && i.State == timeline.Completed
 }
 
 // changed tells whether a write changed rows of the table, other than a compaction or clustering.
 func changed(i timeline.Instant) bool {
-	switch i.Planned {
-	case timeline.ActionCompaction, timeline.ActionLogCompaction, timeline.ActionClustering:
-		return false
-	}
-	return isWrite(i)
+	service := i.Planned == timeline.ActionCompaction || i.Planned == timeline.ActionLogCompaction || i.Planned == timeline.ActionClustering
+	return isWrite(i) && !service
 }
 
 // Instant is an instant of the timeline.

@@ -37,8 +37,7 @@ func (v *View) checkRange(ctx context.Context) error {
 	return nil
 }
 
-// filesGone says what is missing of the writes of the range, "" where nothing is: for 1.x any file that one of them made, for
-// 0.x only those that no later write of the range has replaced.
+// filesGone says what is missing of the writes of the range, "" where nothing is.
 func (v *View) filesGone(ctx context.Context) (string, error) {
 	made := map[timeline.FileGroup][]string{}
 	for _, w := range v.scope.writes {
@@ -52,22 +51,7 @@ func (v *View) filesGone(ctx context.Context) (string, error) {
 		if m.OperationType == "" && len(m.Stats) == 0 && len(m.ExtraMetadata) == 0 {
 			return "", fmt.Errorf("%w: %v: the commit file of %s is empty, so nothing tells what it wrote", ErrRefused, v.query, w.Time)
 		}
-		for partition, ids := range m.ReplacedFileIDs {
-			for _, id := range ids {
-				if v.st.config.Version < 8 {
-					delete(made, timeline.FileGroup{Partition: partition, FileID: id})
-				}
-			}
-		}
-		for _, s := range m.Stats {
-			g := timeline.FileGroup{Partition: s.PartitionPath, FileID: s.FileID}
-			if v.st.config.Version < 8 {
-				made[g] = nil
-			}
-			if s.Path != "" {
-				made[g] = append(made[g], s.Path)
-			}
-		}
+		v.needed(made, m)
 	}
 	listed := map[string]map[string]bool{}
 	for _, g := range slices.SortedFunc(maps.Keys(made), compareGroups) {
@@ -86,6 +70,28 @@ func (v *View) filesGone(ctx context.Context) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// needed adds the files of a write to those that Hudi wants to find for the range: 1.x all that were made, 0.x only those that no later
+// write of the range has replaced.
+func (v *View) needed(made map[timeline.FileGroup][]string, m *timeline.CommitMetadata) {
+	all := v.st.config.Version >= 8
+	for partition, ids := range m.ReplacedFileIDs {
+		for _, id := range ids {
+			if !all {
+				delete(made, timeline.FileGroup{Partition: partition, FileID: id})
+			}
+		}
+	}
+	for _, s := range m.Stats {
+		g := timeline.FileGroup{Partition: s.PartitionPath, FileID: s.FileID}
+		if !all {
+			made[g] = nil
+		}
+		if s.Path != "" {
+			made[g] = append(made[g], s.Path)
+		}
+	}
 }
 
 func compareGroups(a, b timeline.FileGroup) int {
@@ -124,43 +130,58 @@ func (v *View) overwritten(ctx context.Context) (string, error) {
 			newest[timeline.FileGroup{Partition: s.PartitionPath, FileID: s.FileID}] = s.Path
 		}
 	}
-	updated := map[timeline.FileGroup]update{}
+	later := laterWrites{newest: newest, updated: map[timeline.FileGroup]update{}}
 	for _, w := range v.scope.later {
 		m, err := v.st.tl.Commit(ctx, w)
 		if err != nil {
 			return "", err
 		}
-		if m.OperationType == "COMPACT" || m.OperationType == "LOG_COMPACT" {
-			continue
-		}
-		replaces := false
-		for partition, ids := range m.ReplacedFileIDs {
-			for _, id := range ids {
-				_, touched := newest[timeline.FileGroup{Partition: partition, FileID: id}]
-				replaces = replaces || touched
-			}
-		}
-		if replaces && m.OperationType != "CLUSTER" {
+		if later.add(w.Time, m) {
 			return w.Time, nil
 		}
-		for _, s := range m.Stats {
-			g := timeline.FileGroup{Partition: s.PartitionPath, FileID: s.FileID}
-			switch _, touched := newest[g]; {
-			case m.OperationType == "CLUSTER" && replaces:
-				newest[g] = s.Path
-			case touched && (s.NumUpdateWrites > 0 || s.NumDeletes > 0):
-				updated[g] = update{by: w.Time, path: s.Path}
-			}
-		}
 	}
-	for _, g := range slices.SortedFunc(maps.Keys(updated), compareGroups) {
-		u := updated[g]
+	for _, g := range slices.SortedFunc(maps.Keys(later.updated), compareGroups) {
+		u := later.updated[g]
 		lost, err := v.lost(ctx, newest[g], u.path)
 		if err != nil || lost {
 			return u.by, err
 		}
 	}
 	return "", nil
+}
+
+// laterWrites follows what writes after a range do to the file groups that it wrote to.
+type laterWrites struct {
+	newest  map[timeline.FileGroup]string // the newest file of each such group
+	updated map[timeline.FileGroup]update
+}
+
+// add follows one write, and tells whether it took rows of the range away for certain.
+func (l *laterWrites) add(instant string, m *timeline.CommitMetadata) bool {
+	if m.OperationType == "COMPACT" || m.OperationType == "LOG_COMPACT" {
+		return false
+	}
+	replaces := false
+	for partition, ids := range m.ReplacedFileIDs {
+		for _, id := range ids {
+			_, touched := l.newest[timeline.FileGroup{Partition: partition, FileID: id}]
+			replaces = replaces || touched
+		}
+	}
+	clusters := m.OperationType == "CLUSTER"
+	if replaces && !clusters {
+		return true
+	}
+	for _, s := range m.Stats {
+		g := timeline.FileGroup{Partition: s.PartitionPath, FileID: s.FileID}
+		switch _, touched := l.newest[g]; {
+		case clusters && replaces:
+			l.newest[g] = s.Path
+		case touched && (s.NumUpdateWrites > 0 || s.NumDeletes > 0):
+			l.updated[g] = update{by: instant, path: s.Path}
+		}
+	}
+	return false
 }
 
 // update is the newest write to a group after a range, and the file that it made.

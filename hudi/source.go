@@ -16,113 +16,129 @@ import (
 
 // input opens everything that the file is rendered from. done closes it.
 func (f *File) input(ctx context.Context) (in *render.Input, done func(), err error) {
-	var open []storage.Object
-	done = func() {
-		for _, o := range open {
-			o.Close()
-		}
-	}
-	defer func() {
-		if err != nil {
-			done()
-		}
-	}()
 	if f.broken != nil {
 		return nil, nil, f.broken
 	}
-	c := f.v.st.config
-	in = &render.Input{
-		Target: f.target, Only: f.v.scope.only, Ordering: c.OrderingFields, Rules: f.v.st.rules.Rules, Deletes: f.v.st.rules.deletes,
-		OnlyAfter: f.v.st.rules.Legacy, Sequence: f.v.st.rules.sequence, Unavailable: f.v.st.rules.unavailable,
-	}
+	c, r := f.v.st.config, f.v.st.rules
+	o := opener{f: f, in: &render.Input{
+		Target: f.target, Only: f.v.scope.only, OnlyAfter: r.Legacy, Fill: f.fill(),
+		Ordering: c.OrderingFields, Rules: r.Rules, Deletes: r.deletes, Sequence: r.sequence, Unavailable: r.unavailable,
+	}}
 	if !c.PopulateMetaFields {
-		in.Key.Fields = c.RecordKeys
+		o.in.Key.Fields = c.RecordKeys
 	}
-	in.Fill = f.fill()
 	if c.DropPartitionColumns && f.partition != "" {
-		if in.Constants, err = partitionValues(c, f.target, f.partition, f.shownAs()); err != nil {
+		if o.in.Constants, err = partitionValues(c, f.target, f.partition, f.shownAs()); err != nil {
 			return nil, nil, err
 		}
 	}
-	if f.base != nil {
-		p := path.Join(f.partition, f.base.Name)
-		o, err := f.v.t.store.Open(ctx, p)
-		if err != nil {
-			return nil, nil, err
-		}
-		open = append(open, o)
-		if in.Base, err = pqfile.Open(storage.ReaderAt(ctx, o), f.base.Size); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", p, err)
-		}
-		in.BaseName, in.BaseInstant, in.BaseNames = p, f.base.Instant, f.v.evolved.names(f.base.Instant)
+	if err := errors.Join(o.base(ctx), o.logs(ctx)); err != nil {
+		o.close()
+		return nil, nil, err
 	}
-	if f.base != nil && f.base.Instant == bootstrap.Instant && c.BootstrapBasePath != "" {
-		o, err := f.openData(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		open = append(open, o.Object)
-		in.DataName = o.name
-		if in.Data, err = pqfile.Open(storage.ReaderAt(ctx, o.Object), o.Size()); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", o.name, err)
-		}
+	return o.in, o.close, nil
+}
+
+// opener opens what a file is rendered from.
+type opener struct {
+	f    *File
+	in   *render.Input
+	open []storage.Object
+}
+
+func (o *opener) close() {
+	for _, object := range o.open {
+		object.Close()
 	}
+}
+
+func (o *opener) object(ctx context.Context, s storage.Store, name string) (storage.Object, error) {
+	object, err := s.Open(ctx, name)
+	if err == nil {
+		o.open = append(o.open, object)
+	}
+	return object, err
+}
+
+// base opens the base file, and the file with the data columns of a skeleton.
+func (o *opener) base(ctx context.Context) error {
+	f := o.f
+	if f.base == nil {
+		return nil
+	}
+	p := path.Join(f.partition, f.base.Name)
+	base, err := o.object(ctx, f.v.t.store, p)
+	if err != nil {
+		return err
+	}
+	if o.in.Base, err = pqfile.Open(storage.ReaderAt(ctx, base), f.base.Size); err != nil {
+		return fmt.Errorf("%s: %w", p, err)
+	}
+	o.in.BaseName, o.in.BaseInstant, o.in.BaseNames = p, f.base.Instant, f.v.evolved.names(f.base.Instant)
+	if f.base.Instant != bootstrap.Instant || f.v.st.config.BootstrapBasePath == "" {
+		return nil
+	}
+	if o.in.DataName, err = f.dataName(ctx); err != nil {
+		return err
+	}
+	data, err := o.object(ctx, f.v.t.opts.BootstrapSource, o.in.DataName)
+	if err != nil {
+		return err
+	}
+	if o.in.Data, err = pqfile.Open(storage.ReaderAt(ctx, data), data.Size()); err != nil {
+		return fmt.Errorf("%s: %w", o.in.DataName, err)
+	}
+	return nil
+}
+
+// logs opens the log files and selects the blocks that count.
+func (o *opener) logs(ctx context.Context) error {
+	f := o.f
 	if len(f.logs) == 0 {
-		return in, done, nil
+		return nil
 	}
 	if f.v.st.unmergeable != nil {
-		return nil, nil, f.v.st.unmergeable
+		return f.v.st.unmergeable
 	}
 	scanned, err := f.scan(ctx)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	for i, l := range f.logs {
 		p := path.Join(f.partition, l.File)
 		if err := f.checkDamage(ctx, p, scanned[i]); err != nil {
-			return nil, nil, err
+			return err
 		}
-		o, err := f.v.t.store.Open(ctx, p)
+		log, err := o.object(ctx, f.v.t.store, p)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		open = append(open, o)
-		in.Logs = append(in.Logs, render.Log{Name: p, Reader: storage.ReaderAt(ctx, o)})
+		o.in.Logs = append(o.in.Logs, render.Log{Name: p, Reader: storage.ReaderAt(ctx, log)})
 	}
-	in.Blocks = render.Select(scanned, f.accepts)
-	for i, r := range in.Blocks {
+	o.in.Blocks = render.Select(scanned, f.accepts)
+	for i, r := range o.in.Blocks {
 		if names := f.v.evolved.names(r.Block.Instant()); names != nil {
-			in.Blocks[i].Block = r.Block.WithNames(names)
+			o.in.Blocks[i].Block = r.Block.WithNames(names)
 		}
 	}
-	return in, done, nil
+	return nil
 }
 
-// namedObject is an object, and its name for errors.
-type namedObject struct {
-	storage.Object
-	name string
-}
-
-// openData opens the file that has the data columns of a skeleton.
-func (f *File) openData(ctx context.Context) (o namedObject, err error) {
+// dataName is where the file with the data columns of a skeleton lies below the bootstrap source.
+func (f *File) dataName(ctx context.Context) (string, error) {
 	c := f.v.st.config
 	if f.v.t.opts.BootstrapSource == nil {
-		return o, fmt.Errorf("%w: the data of this file lies where the table was bootstrapped from, below %s: say where that is now (--bootstrap-base)",
+		return "", fmt.Errorf("%w: the data of this file lies where the table was bootstrapped from, below %s: say where that is now (--bootstrap-base)",
 			ErrUnsupported, c.BootstrapBasePath)
 	}
 	if !c.BootstrapIndexEnabled {
-		return o, fmt.Errorf("%w: a bootstrapped table without an index", ErrUnsupported)
+		return "", fmt.Errorf("%w: a bootstrapped table without an index", ErrUnsupported)
 	}
 	src, err := bootstrap.Find(ctx, f.v.t.store, f.partition, f.fileID)
 	if err != nil {
-		return o, err
+		return "", err
 	}
-	if o.name, err = src.Below(c.BootstrapBasePath); err != nil {
-		return o, err
-	}
-	o.Object, err = f.v.t.opts.BootstrapSource.Open(ctx, o.name)
-	return o, err
+	return src.Below(c.BootstrapBasePath)
 }
 
 // checkDamage refuses a log file that has lost blocks of a completed write. Damage that no completed write misses was left by one that
@@ -142,10 +158,7 @@ func (f *File) checkDamage(ctx context.Context, p string, l *logfile.Log) error 
 		if sound >= c.bytes {
 			continue
 		}
-		reason := fmt.Sprintf("commit %s wrote %d bytes, %d are sound", c.instant, c.bytes, sound)
-		for _, d := range l.Damage {
-			reason += fmt.Sprintf("; damaged from offset %d to %d: %s", d.Offset, d.End, d.Reason)
-		}
+		reason := fmt.Sprintf("commit %s wrote %d bytes, %d are sound; damaged: %v", c.instant, c.bytes, sound, l.Damage)
 		if !f.v.t.opts.SkipDamage {
 			return fmt.Errorf("%w: %s: %s", ErrCorrupt, p, reason)
 		}

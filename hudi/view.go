@@ -185,26 +185,9 @@ func (v *View) slices(ctx context.Context) ([]*File, error) {
 	g.SetLimit(atOnce)
 	for i, p := range partitions {
 		g.Go(func() error {
-			groups, err := v.groups(gctx, lister, p)
-			if err != nil {
-				return err
-			}
-			shown[i] = map[timeline.FileGroup]string{}
-			for _, group := range groups {
-				id := timeline.FileGroup{Partition: p, FileID: group.FileID}
-				if r, ok := replaced[id]; ok && (v.scope.at == "" || r <= v.scope.at) {
-					continue
-				}
-				s, ok := group.At(v.scope.at)
-				if !ok {
-					continue
-				}
-				shown[i][id] = s.Instant
-				if f := v.file(gctx, id, s); f != nil {
-					found[i] = append(found[i], f)
-				}
-			}
-			return nil
+			var err error
+			found[i], shown[i], err = v.partition(gctx, lister, p, replaced)
+			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -214,6 +197,32 @@ func (v *View) slices(ctx context.Context) ([]*File, error) {
 		return nil, err
 	}
 	return slices.Concat(found...), nil
+}
+
+// partition finds the files of a partition, and the instant of each slice that was looked at.
+func (v *View) partition(
+	ctx context.Context, l fsview.Lister, partition string, replaced map[timeline.FileGroup]string,
+) (files []*File, shown map[timeline.FileGroup]string, err error) {
+	groups, err := v.groups(ctx, l, partition)
+	if err != nil {
+		return nil, nil, err
+	}
+	shown = map[timeline.FileGroup]string{}
+	for _, group := range groups {
+		id := timeline.FileGroup{Partition: partition, FileID: group.FileID}
+		if r, ok := replaced[id]; ok && (v.scope.at == "" || r <= v.scope.at) {
+			continue
+		}
+		s, ok := group.At(v.scope.at)
+		if !ok {
+			continue
+		}
+		shown[id] = s.Instant
+		if f := v.file(ctx, id, s); f != nil {
+			files = append(files, f)
+		}
+	}
+	return files, shown, nil
 }
 
 func (v *View) groups(ctx context.Context, l fsview.Lister, partition string) ([]fsview.Group, error) {
@@ -304,9 +313,7 @@ func (v *View) settle(ctx context.Context, files []*File, target *schema.Message
 			}
 			f.asIs = whole && (admitted[f.base.Instant] || !known[f.base.Instant])
 		}
-		if err := f.identify(); err != nil {
-			return nil, err
-		}
+		f.identify()
 		out = append(out, f)
 	}
 	slices.Reverse(out)

@@ -156,7 +156,7 @@ func (l *Log) newerWins(newer, older Entry) bool {
 	switch {
 	case newer.Delete && l.rules.DeletesWin:
 		return true
-	case !l.rules.Fold.Ordering && !(l.rules.DeletesByOrdering && (newer.Delete || older.Delete)):
+	case !l.rules.weighs(l.rules.Fold, newer.Delete || older.Delete):
 		return true
 	case older.Delete && older.Unordered:
 		// Only a record lifts such a delete: a further delete changes nothing.
@@ -165,6 +165,11 @@ func (l *Log) newerWins(newer, older Entry) bool {
 		return true
 	}
 	return byOrdering(newer.Ordering, older.Ordering, l.rules.Fold.OlderOnTie)
+}
+
+// weighs tells whether ordering values count between two versions.
+func (r Rules) weighs(w Weigh, deletes bool) bool {
+	return w.Ordering || r.DeletesByOrdering && deletes
 }
 
 func byOrdering(newer, older []byte, olderOnTie bool) bool {
@@ -210,7 +215,7 @@ func (l *Log) logWins(e Entry, base []byte) bool {
 		ordering = e.OnBase
 	}
 	switch {
-	case !l.rules.Base.Ordering && !(l.rules.DeletesByOrdering && e.Delete):
+	case !l.rules.weighs(l.rules.Base, e.Delete):
 		return true
 	case e.Delete && (e.Unordered || l.rules.Legacy):
 		return true

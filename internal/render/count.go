@@ -20,11 +20,7 @@ func Count(base *pqfile.File, only []string) (int, error) {
 	}
 	n := 0
 	for g := range base.Groups() {
-		s, err := in.source(g, target.Leaf(schema.CommitTime))
-		if err != nil {
-			return 0, err
-		}
-		c := cursor{src: s}
+		c := cursor{src: in.source(g, target.Leaf(schema.CommitTime))}
 		for range base.GroupRows(g) {
 			v, ok, err := c.next()
 			if err != nil {

@@ -109,8 +109,9 @@ func micros(s schema.Scalar, v int64) int64 {
 		return v * 1000
 	case schema.TimestampNanos, schema.LocalTimestampNanos:
 		return v / 1000
+	default:
+		return v
 	}
-	return v
 }
 
 // rescaled brings a decimal to the scale in which all of its column are compared: that of delete blocks, or a larger one of the column.

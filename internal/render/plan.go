@@ -272,10 +272,7 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]int32, erro
 	if in.Only != nil {
 		want = append(want, time.Index)
 	}
-	rows, err := in.rows(g, want)
-	if err != nil {
-		return nil, err
-	}
+	rows := in.rows(g, want)
 	out := make([]int32, in.Base.GroupRows(g))
 	var key, ordering []byte
 	for i := range out {

@@ -98,27 +98,27 @@ func (in *Input) prepare() error {
 
 // Render writes the file to w: size bytes, with a hole before the footer. Bound or Measure give the size.
 func (in *Input) Render(ctx context.Context, w io.WriterAt, size int64) error {
-	f := newFile(w, in.Target)
+	f := pqfile.NewWriter(w, in.Target)
 	if err := in.chunks(ctx, f); err != nil {
 		return err
 	}
-	return f.finish(size)
+	return f.Finish(size)
 }
 
 // Measure renders without keeping anything, and gives the size that the file needs.
 func (in *Input) Measure(ctx context.Context) (int64, error) {
-	f := newFile(nowhere{}, in.Target)
+	f := pqfile.NewWriter(nowhere{}, in.Target)
 	if err := in.chunks(ctx, f); err != nil {
 		return 0, err
 	}
-	return f.needed()
+	return f.Needed()
 }
 
 type nowhere struct{}
 
 func (nowhere) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 
-func (in *Input) chunks(ctx context.Context, f *file) error {
+func (in *Input) chunks(ctx context.Context, f *pqfile.Writer) error {
 	if err := in.prepare(); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (in *Input) chunks(ctx context.Context, f *file) error {
 		if out.rows() == 0 {
 			continue
 		}
-		f.beginGroup()
+		f.BeginGroup()
 		for _, leaf := range in.Target.Leaves {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -189,7 +189,7 @@ func (g *group) span() (from, to int) {
 }
 
 // write writes one column of the group.
-func (g *group) write(f *file, leaf *schema.Node) error {
+func (g *group) write(f *pqfile.Writer, leaf *schema.Node) error {
 	if v, ok := g.in.Constants[leaf.Index]; ok {
 		return g.constant(f, leaf, v)
 	}
@@ -197,14 +197,14 @@ func (g *group) write(f *file, leaf *schema.Node) error {
 	if err := c.open(); err != nil {
 		return c.wrap(err)
 	}
-	chunk := f.chunk(leaf, pqfile.ChunkOptions{Codec: format.Snappy, Dictionary: c.dict})
+	chunk := f.Chunk(leaf, pqfile.ChunkOptions{Codec: format.Snappy, Dictionary: c.dict})
 	if err := c.pages(chunk); err != nil {
 		return c.wrap(err)
 	}
-	return f.endChunk(chunk, c.minMax())
+	return f.EndChunk(chunk, c.minMax())
 }
 
-func (g *group) constant(f *file, leaf *schema.Node, value []byte) error {
+func (g *group) constant(f *pqfile.Writer, leaf *schema.Node, value []byte) error {
 	o := pqfile.ChunkOptions{Codec: format.Snappy}
 	m := pqfile.NewMinMax(leaf.Scalar)
 	l := leaf.Leaf
@@ -228,11 +228,11 @@ func (g *group) constant(f *file, leaf *schema.Node, value []byte) error {
 		v.AppendLevels(0, l.MaxDef)
 		v.AppendValue(value)
 	}
-	chunk := f.chunk(leaf, o)
+	chunk := f.Chunk(leaf, o)
 	if err := chunk.WriteRows(&pqfile.Page{Vector: v, Dict: dict}); err != nil {
 		return err
 	}
-	return f.endChunk(chunk, m)
+	return f.EndChunk(chunk, m)
 }
 
 // columnWriter builds one column of one row group.
@@ -279,9 +279,7 @@ func (c *columnWriter) open() error {
 	if c.in.Base == nil || len(c.plan.groups) == 0 {
 		return nil
 	}
-	if c.src, err = c.in.source(c.number, c.leaf); err != nil {
-		return err
-	}
+	c.src = c.in.source(c.number, c.leaf)
 	if c.first, err = c.src.next(); errors.Is(err, io.EOF) {
 		c.done = true
 		return nil
@@ -330,8 +328,15 @@ func (c *columnWriter) extend() {
 	}
 }
 
-// pages writes the pages of the base column as the plan changes them, then the inserts.
-func (c *columnWriter) pages(w *pqfile.ChunkWriter) error {
+// pageTaker takes the pages of a column: a chunk that is being written, or who reads it.
+type pageTaker interface {
+	// WritePage takes a page as it is, WriteRows any number of rows.
+	WritePage(p *pqfile.Page) error
+	WriteRows(p *pqfile.Page) error
+}
+
+// pages gives away the pages of the base column as the plan changes them, then the inserts.
+func (c *columnWriter) pages(w pageTaker) error {
 	row := 0
 	for p := c.first; c.src != nil && !c.done; {
 		out := c.merged(p, row)

@@ -42,16 +42,16 @@ func (in *Input) from(leaf *schema.Node) (*pqfile.File, schema.LeafMap) {
 	return in.Base, in.maps[leaf.Index]
 }
 
-func (in *Input) source(group int, leaf *schema.Node) (*source, error) {
+func (in *Input) source(group int, leaf *schema.Node) *source {
 	s := &source{in: in, leaf: leaf, take: in.Base.GroupRows(group)}
 	s.file, s.by = in.from(leaf)
 	if s.by.Source < 0 {
 		s.left = int(s.take)
-		return s, nil
+		return s
 	}
 	if s.file == in.Base || in.aligned {
 		s.chunks = []int{group}
-		return s, nil
+		return s
 	}
 	first, start := int64(0), int64(0)
 	for g := range group {
@@ -67,7 +67,7 @@ func (in *Input) source(group int, leaf *schema.Node) (*source, error) {
 		}
 		start += rows
 	}
-	return s, nil
+	return s
 }
 
 // next gives the next page, or io.EOF.
@@ -196,18 +196,14 @@ type rows struct {
 	values  [][]byte // of the current row; nil is null
 }
 
-func (in *Input) rows(group int, leaves []int) (*rows, error) {
+func (in *Input) rows(group int, leaves []int) *rows {
 	slices.Sort(leaves)
 	r := &rows{leaves: slices.Compact(leaves)}
 	for _, l := range r.leaves {
-		s, err := in.source(group, in.Target.Leaves[l])
-		if err != nil {
-			return nil, err
-		}
-		r.cursors = append(r.cursors, &cursor{src: s})
+		r.cursors = append(r.cursors, &cursor{src: in.source(group, in.Target.Leaves[l])})
 	}
 	r.values = make([][]byte, len(r.leaves))
-	return r, nil
+	return r
 }
 
 func (r *rows) next() error {
@@ -216,8 +212,13 @@ func (r *rows) next() error {
 		if err != nil {
 			return err
 		}
-		if r.values[i] = nil; ok {
-			r.values[i] = v[:len(v):len(v)]
+		switch {
+		case !ok:
+			r.values[i] = nil
+		case v == nil:
+			r.values[i] = []byte{}
+		default:
+			r.values[i] = v
 		}
 	}
 	return nil
