@@ -93,10 +93,17 @@ func ParseBase(name, extension string) (f BaseFile, ok bool) {
 		return f, false
 	}
 	instant := stem[strings.LastIndex(stem, "_")+1:]
-	if instant == "" {
+	if !isInstant(instant) {
 		return f, false
 	}
 	return BaseFile{Name: name, FileID: fileID, Instant: instant}, true
+}
+
+// isInstant tells instants from what else stands in the names of files that do not belong to a table: sales_eu_2023.parquet would
+// count as archived, being of an instant before the timeline's first.
+func isInstant(s string) bool {
+	const seconds = 14 // as in 20261130002208; milliseconds follow, and in metadata tables a suffix
+	return len(s) >= seconds && strings.Trim(s, "0123456789") == ""
 }
 
 // Groups sorts the files of a partition into file groups and these into slices. What isn't committed and what is no file of the
@@ -173,7 +180,7 @@ func (b *builder) add(ctx context.Context, e storage.Entry) error {
 		return nil
 	}
 	name, ok := logfile.ParseName(e.Name)
-	if !ok || name.CDC || name.Ext != "log" {
+	if !ok || name.CDC || name.Ext != "log" || !isInstant(name.Instant) {
 		return nil
 	}
 	if b.format.Version >= 8 && !b.tl.IsCommitted(name.Instant) {

@@ -3,6 +3,7 @@ package fsview
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -40,7 +41,10 @@ func (p *Plain) Partitions(ctx context.Context) ([]string, error) {
 	var mu sync.Mutex
 	var found []string
 	level := []string{""}
-	for depth := 0; len(level) > 0 && depth < deepest; depth++ {
+	for depth := 0; len(level) > 0; depth++ {
+		if depth > deepest {
+			return nil, fmt.Errorf("%s: folders nested deeper than %d", level[0], deepest)
+		}
 		var next []string
 		g, ctx := errgroup.WithContext(ctx)
 		g.SetLimit(listAtOnce)
