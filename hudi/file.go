@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"path"
 	"slices"
 	"sync"
@@ -237,8 +238,11 @@ func (v *View) timeOf(instant string) time.Time {
 	return t
 }
 
-// Source is the number of bytes of the base and log files that the file is made of: about what it takes on disk.
+// Source is the number of bytes of the base and log files that the file is made of: about what it takes on disk, unless it is smaller.
 func (f *File) Source() int64 {
+	if f.made != nil {
+		return math.MaxInt64
+	}
 	n := int64(0)
 	if f.base != nil {
 		n = f.base.Size

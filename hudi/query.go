@@ -18,6 +18,7 @@ const (
 	asOf
 	incremental
 	readOptimized
+	difference
 )
 
 // Query says which rows of a table are asked for. The zero value is the latest snapshot.
@@ -41,6 +42,11 @@ func Incremental(begin, end string) Query { return Query{kind: incremental, begi
 // ReadOptimized asks for the newest base files as they are, without what their log files hold.
 func ReadOptimized() Query { return Query{kind: readOptimized} }
 
+// Difference asks for the rows that differ between the table as of one instant and as of another: one row for each record key of a
+// partition, with what was done to it and all columns before and after. The texts are those of AsOf, where 000 and earliest are
+// before everything. The order of the two says in which direction the difference is taken.
+func Difference(a, b string) Query { return Query{kind: difference, begin: a, end: b} }
+
 func (q Query) String() string {
 	switch q.kind {
 	case asOf:
@@ -49,6 +55,8 @@ func (q Query) String() string {
 		return "incremental " + q.begin + ".." + q.end
 	case readOptimized:
 		return "read_optimized"
+	case difference:
+		return "diff " + q.begin + ".." + q.end
 	case latest:
 	}
 	return "latest"
@@ -65,6 +73,8 @@ type scope struct {
 	newest string
 	// writes are the instants of a range; later those that came after its end.
 	writes, later []timeline.Instant
+	// before and after are the states that a difference is between.
+	before, after *View
 }
 
 func (s *scope) wants(instant string) bool {
@@ -85,6 +95,8 @@ func (t *Table) resolve(ctx context.Context, st *state, q Query) (*scope, error)
 		return t.resolveAsOf(ctx, st, q.at)
 	case incremental:
 		return t.resolveRange(ctx, st, q.begin, q.end)
+	case difference:
+		return t.resolveDifference(ctx, st, q.begin, q.end)
 	case latest, readOptimized:
 	}
 	return &scope{baseOnly: q.kind == readOptimized, newest: newestOf(st.tl.CompletedWrites())}, nil

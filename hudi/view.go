@@ -91,40 +91,52 @@ func (v *View) load(ctx context.Context) (*content, error) {
 }
 
 func (v *View) list(ctx context.Context) (*content, error) {
-	table, names, err := v.tableSchema(ctx)
+	if v.query.kind == difference {
+		return v.listDifference(ctx)
+	}
+	files, target, err := v.show(ctx)
 	if err != nil {
 		return nil, err
+	}
+	return v.contentOf(v.settle(ctx, files, target), target), nil
+}
+
+// show finds the file slices that the view shows, and the schema that it shows them in.
+func (v *View) show(ctx context.Context) ([]*File, *schema.Message, error) {
+	table, names, err := v.tableSchema(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	v.evolved = names
 	files, err := v.slices(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if table == nil {
 		if table, err = v.schemaOfFiles(ctx, files); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	like := v.reference(ctx, files)
 	if v.st.config.DropPartitionColumns {
 		table = partitionFields(table, v.st.config)
 	}
-	c := &content{files: map[string][]*File{}}
-	if c.target, err = schema.Target(table, like); err != nil {
-		return nil, err
-	}
-	if files, err = v.settle(ctx, files, c.target); err != nil {
-		return nil, err
-	}
+	target, err := schema.Target(table, like)
+	return files, target, err
+}
+
+// contentOf sorts files by partition. A view without files has an empty one.
+func (v *View) contentOf(files []*File, target *schema.Message) *content {
+	c := &content{target: target, files: map[string][]*File{}}
 	for _, f := range files {
 		c.files[f.partition] = append(c.files[f.partition], f)
 	}
 	c.partitions = slices.Sorted(maps.Keys(c.files))
-	if len(files) == 0 {
-		c.files[""] = []*File{v.emptyFile(c.target)}
+	if len(c.partitions) == 0 {
+		c.files[""] = []*File{v.emptyFile(target)}
 		c.partitions = []string{""}
 	}
-	return c, nil
+	return c
 }
 
 // tableSchema is the schema that commits state, with the meta fields, nil where only data files can tell, and the history of
@@ -290,7 +302,7 @@ func (v *View) schemaOfFiles(ctx context.Context, files []*File) (*schema.Type, 
 
 // settle decides which files are served as they are. Base files of one instant come from one writer with one schema, so one
 // footer for each instant tells of all of them.
-func (v *View) settle(ctx context.Context, files []*File, target *schema.Message) ([]*File, error) {
+func (v *View) settle(ctx context.Context, files []*File, target *schema.Message) []*File {
 	admitted := map[string]bool{}
 	known := map[string]bool{}
 	out := files[:0:0]
@@ -317,7 +329,7 @@ func (v *View) settle(ctx context.Context, files []*File, target *schema.Message
 		out = append(out, f)
 	}
 	slices.Reverse(out)
-	return out, nil
+	return out
 }
 
 // inRange tells from a footer's statistics whether a base file has some rows of a range, and whether it has no others.

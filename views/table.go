@@ -98,6 +98,7 @@ const (
 	latestName      = "latest"
 	asOfName        = "asof"
 	incrementalName = "incremental"
+	differenceName  = "diff"
 	optimizedName   = "read_optimized"
 	aboutName       = ".hudi"
 )
@@ -116,7 +117,7 @@ func (d *tableDir) Xattrs(context.Context) (map[string]string, error) {
 
 func (d *tableDir) Entries(context.Context) ([]Entry, error) {
 	var out []Entry
-	for _, name := range []string{aboutName, asOfName, incrementalName, latestName, optimizedName} {
+	for _, name := range []string{aboutName, asOfName, differenceName, incrementalName, latestName, optimizedName} {
 		out = append(out, Entry{Name: name, Dir: true, Inode: inodeOf("in table", d.tab.path, name)})
 	}
 	return out, nil
@@ -131,7 +132,9 @@ func (d *tableDir) Lookup(ctx context.Context, name string) (Node, error) {
 	case asOfName:
 		return &asOfDir{d.tab}, nil
 	case incrementalName:
-		return &rangesDir{d.tab}, nil
+		return &rangesDir{d.tab, incrementalName, d.tab.hudi.Steps, hudi.Incremental}, nil
+	case differenceName:
+		return &rangesDir{d.tab, differenceName, d.tab.hudi.Differences, hudi.Difference}, nil
 	case aboutName:
 		return &aboutDir{d.tab}, nil
 	}
@@ -171,18 +174,23 @@ func (d *asOfDir) Lookup(ctx context.Context, name string) (Node, error) {
 }
 
 // rangesDir lists the steps from each instant to the next.
-type rangesDir struct{ tab *table }
+type rangesDir struct {
+	tab   *table
+	name  string
+	steps func(context.Context) ([]string, error)
+	query func(begin, end string) hudi.Query
+}
 
 const rangeDots = ".."
 
 func (d *rangesDir) Attr(context.Context) (Attr, error) {
-	return Attr{Inode: inodeOf("in table", d.tab.path, incrementalName), Dir: true, ModTime: d.tab.modTime()}, nil
+	return Attr{Inode: inodeOf("in table", d.tab.path, d.name), Dir: true, ModTime: d.tab.modTime()}, nil
 }
 
 func (d *rangesDir) Xattrs(context.Context) (map[string]string, error) { return nil, nil }
 
 func (d *rangesDir) Entries(ctx context.Context) ([]Entry, error) {
-	steps, err := d.tab.hudi.Steps(ctx)
+	steps, err := d.steps(ctx)
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -190,7 +198,7 @@ func (d *rangesDir) Entries(ctx context.Context) ([]Entry, error) {
 	begin := "000"
 	for _, end := range steps {
 		name := begin + rangeDots + end
-		out = append(out, Entry{Name: name, Dir: true, Inode: inodeOf("in table", d.tab.path, incrementalName, name)})
+		out = append(out, Entry{Name: name, Dir: true, Inode: inodeOf("in table", d.tab.path, d.name, name)})
 		begin = end
 	}
 	out = out[max(0, len(out)-d.tab.t.opts.ListInstants):]
@@ -203,5 +211,5 @@ func (d *rangesDir) Lookup(ctx context.Context, name string) (Node, error) {
 	if !ok {
 		return nil, notFound(name)
 	}
-	return node(d.tab.view(ctx, hudi.Incremental(begin, end)))
+	return node(d.tab.view(ctx, d.query(begin, end)))
 }
