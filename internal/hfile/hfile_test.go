@@ -382,8 +382,14 @@ func TestVlong(t *testing.T) {
 		bytes string
 		want  int64
 	}{
-		{"\x00", 0}, {"\x7f", 127}, {"\x90", -112}, {"\x8f\x80", 128}, {"\x8e\x01\x00", 256}, {"\x87\x80", -129},
-		{"\x88\x7f\xff\xff\xff\xff\xff\xff\xff", 1<<63 - 1}, {"\x80\x7f\xff\xff\xff\xff\xff\xff\xff", -1 << 63},
+		{"\x00", 0},
+		{"\x7f", 127},
+		{"\x90", -112},
+		{"\x8f\x80", 128},
+		{"\x8e\x01\x00", 256},
+		{"\x87\x80", -129},
+		{"\x88\x7f\xff\xff\xff\xff\xff\xff\xff", 1<<63 - 1},
+		{"\x80\x7f\xff\xff\xff\xff\xff\xff\xff", -1 << 63},
 	} {
 		c := cursor{buf: []byte(tt.bytes)}
 		if got := c.vlong("a number"); got != tt.want || c.err != nil || c.left() != 0 {

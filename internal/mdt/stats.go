@@ -157,6 +157,11 @@ func bytesText(v []byte, wrapper string, ordinal int64, valueType *avro.Record) 
 	if scale < 0 {
 		return hex.EncodeToString(v)
 	}
+	return decimalText(v, scale)
+}
+
+// decimalText is a decimal whose unscaled value is big-endian, in two's complement.
+func decimalText(v []byte, scale int) string {
 	n := new(big.Int).SetBytes(v)
 	if len(v) > 0 && v[0]&0x80 != 0 {
 		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(v))))
