@@ -1,5 +1,3 @@
-//go:build xitongsys
-
 package pqfile
 
 import (

@@ -86,13 +86,16 @@ func (in *Input) chunkBound(g int, leaf *schema.Node, add pqfile.Added) (int64, 
 	file, m := in.from(leaf)
 	switch {
 	case m.Source < 0:
-		add.Values += rows
+		if _, ok := in.Fill[leaf.Index]; ok {
+			add.Values += rows
+		} else {
+			add.Nulls += rows
+		}
 		return pqfile.NewChunkBound(leaf, add), true
 	case file != in.Base && !in.aligned:
 		return 0, false
 	case m.Nulls():
-		add.Values += file.Column(g, m.Source).NumValues
-		return pqfile.NewChunkBound(leaf, add), true
+		return file.StructureBound(g, m.Source, leaf, add), true
 	default:
 		return file.ChunkBound(g, m.Source, leaf, add)
 	}

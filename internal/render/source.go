@@ -90,7 +90,7 @@ func (s *source) next() (page, error) {
 		return page{}, err
 	}
 	out := page{vector: p.Vector, dict: p.Dict, rows: p.Rows}
-	if p.Dict && s.dict == nil {
+	if s.dict == nil && s.chunk.Dictionary() != nil && !s.by.Nulls() {
 		s.dict = column.New(bare(s.leaf.Leaf))
 		if err := s.by.ApplyValues(s.dict, s.chunk.Dictionary()); err != nil {
 			return page{}, err
