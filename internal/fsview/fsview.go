@@ -93,17 +93,18 @@ func ParseBase(name, extension string) (f BaseFile, ok bool) {
 		return f, false
 	}
 	instant := stem[strings.LastIndex(stem, "_")+1:]
-	if !isInstant(instant) {
+	if !isInstant(instant, extension) {
 		return f, false
 	}
 	return BaseFile{Name: name, FileID: fileID, Instant: instant}, true
 }
 
 // isInstant tells instants from what else stands in the names of files that do not belong to a table: sales_eu_2023.parquet would
-// count as archived, being of an instant before the timeline's first.
-func isInstant(s string) bool {
-	const seconds = 14 // as in 20261130002208; milliseconds follow, and in metadata tables a suffix
-	return len(s) >= seconds && strings.Trim(s, "0123456789") == ""
+// count as archived, being of an instant before the timeline's first. Nobody puts files into a metadata table, whose instants may
+// be of any length.
+func isInstant(s, extension string) bool {
+	const seconds = 14 // as in 20261130002208; milliseconds may follow
+	return strings.Trim(s, "0123456789") == "" && (len(s) >= seconds || s != "" && extension == HFile)
 }
 
 // Groups sorts the files of a partition into file groups and these into slices. What isn't committed and what is no file of the
@@ -180,7 +181,7 @@ func (b *builder) add(ctx context.Context, e storage.Entry) error {
 		return nil
 	}
 	name, ok := logfile.ParseName(e.Name)
-	if !ok || name.CDC || name.Ext != "log" || !isInstant(name.Instant) {
+	if !ok || name.CDC || name.Ext != "log" || !isInstant(name.Instant, b.format.Base) {
 		return nil
 	}
 	if b.format.Version >= 8 && !b.tl.IsCommitted(name.Instant) {
