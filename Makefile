@@ -36,15 +36,16 @@ build: ## build ./hudifs
 	$(GO) build -trimpath -buildvcs=false -ldflags "-X main.version=$(VERSION)" -o hudifs ./cmd/hudifs
 
 .PHONY: test
-test: deps build vet format archtest ## set up, then run every test: units with -race, real mounts, real engines (PKG=, RUN=)
-	@echo "== unit tests"
-	$(GO) test -race -timeout 9m -run '$(RUN)' $$($(GO) list $(PKG) | grep -v /e2e)
-	@echo "== end to end: ./hudifs, real mounts, the engines in .venv"
-	@$(MAKE) --no-print-directory e2e
+test: deps build vet format archtest ## set up, then run every test: units with -race, real mounts, real engines (PKG= RUN= for some)
+	@echo "== unit tests"; status=0; \
+	$(GO) test -race -timeout 9m -run '$(RUN)' $$($(GO) list $(PKG) | grep -v /e2e) || status=1; \
+	if [ '$(PKG)' = ./... ]; then $(MAKE) --no-print-directory e2e || status=1; fi; \
+	exit $$status
 
 .PHONY: e2e
 e2e: ## only the end-to-end tests, with the built ./hudifs (RUN=)
 	@test -x hudifs || $(MAKE) --no-print-directory build
+	@echo "== end to end: ./hudifs, real mounts, the engines in .venv"
 	HUDIFS_BIN="$(CURDIR)/hudifs" $(GO) test -count=1 -v -timeout 15m -run '$(RUN)' ./e2e
 
 .PHONY: vet
