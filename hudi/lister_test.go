@@ -1,0 +1,225 @@
+package hudi_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hudifs/hudifs/hudi"
+	"github.com/hudifs/hudifs/storage"
+	"github.com/hudifs/hudifs/storage/storagetest"
+)
+
+// unzip reads a zipped table.
+func unzip(t testing.TB, file string) *storagetest.Mem {
+	t.Helper()
+	z, err := zip.OpenReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	m := storagetest.NewMem(nil)
+	for _, f := range z.File {
+		if f.FileInfo().IsDir() {
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatalf("%s: %s: %v", file, f.Name, err)
+		}
+		r.Close()
+		m.Put(f.Name, data)
+	}
+	return m
+}
+
+// A view has the same files, of the same bytes, whether the metadata table lists them or their folders do.
+func TestMetadataTableOnAndOff(t *testing.T) {
+	found, used, answers := 0, 0, 0
+	for _, pattern := range []string{"../testdata/*/table.zip", "../../shared/corpus/*/table.zip", "../../shared/corpus/peer/*/table.zip"} {
+		tables, err := filepath.Glob(filepath.FromSlash(pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(tables) == 0 {
+			t.Logf("NOT TESTED: no table at %s", pattern)
+		}
+		for _, file := range tables {
+			found++
+			s := unzip(t, file)
+			props, err := storage.ReadFile(t.Context(), s, ".hoodie/hoodie.properties", 1<<20)
+			if err != nil || !bytes.Contains(props, []byte("metadata.partitions=")) {
+				continue // without a metadata table both ways are one
+			}
+			var warned bytes.Buffer
+			on, err := hudi.Open(t.Context(), s, &hudi.Options{Logger: slog.New(slog.NewTextHandler(&warned, nil))})
+			if err != nil {
+				continue
+			}
+			off, err := hudi.Open(t.Context(), s, &hudi.Options{NoMetadataTable: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			used++
+			t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+				instants, err := off.Timeline(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				queries := []hudi.Query{hudi.Latest()}
+				for _, i := range instants {
+					queries = append(queries, hudi.AsOf(i.Time), hudi.Incremental(i.Time, ""))
+				}
+				for _, q := range queries {
+					a, b := fingerprint(t, on, q), fingerprint(t, off, q)
+					if a != b {
+						t.Errorf("%v\n on  %s\n off %s", q, a, b)
+					}
+					if strings.Contains(a, ".parquet ") {
+						answers++
+					}
+				}
+				if warned.Len() > 0 {
+					t.Errorf("warned: %s", &warned)
+				}
+			})
+		}
+	}
+	if found == 0 {
+		t.Skip("SKIPPED: there are no real tables")
+	}
+	t.Logf("%d of %d tables have a metadata table; %d views with files", used, found, answers)
+}
+
+// fingerprint names the files of a view and their bytes, or says why there is none.
+func fingerprint(t *testing.T, table *hudi.Table, q hudi.Query) string {
+	t.Helper()
+	v, err := table.View(t.Context(), q)
+	if err != nil {
+		return err.Error()
+	}
+	var out strings.Builder
+	partitions, err := v.Partitions(t.Context())
+	if err != nil {
+		return err.Error()
+	}
+	for _, p := range partitions {
+		files, err := v.Files(t.Context(), p)
+		if err != nil {
+			return err.Error()
+		}
+		for _, f := range files {
+			id := f.ID()
+			out.WriteString(path.Join(p, f.Name()) + " " + string(id[:]) + "\n")
+		}
+	}
+	return out.String()
+}
+
+// A file that the metadata table still lists, though it is gone, harms none but itself (apache/hudi#10628).
+func TestListedFileThatIsGone(t *testing.T) {
+	tables, err := filepath.Glob(filepath.FromSlash("../../shared/corpus/v?_mdt_cow/table.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tables) == 0 {
+		t.Skip("SKIPPED: there are no real tables")
+	}
+	for _, zipped := range tables {
+		s := unzip(t, zipped)
+		all := latest(t, s)
+		if len(all) < 2 {
+			t.Fatalf("%s: %d files", zipped, len(all))
+		}
+		gone := all[0]
+		s.Remove(path.Join(gone.Partition(), gone.Details().Base))
+		left := latest(t, s)
+		if len(left) != len(all) {
+			t.Errorf("%s: %d files are listed, want %d", zipped, len(left), len(all))
+		}
+		for _, f := range left {
+			_, _, err := f.Size(t.Context())
+			if f.Name() == gone.Name() {
+				if !errors.Is(err, storage.ErrNotExist) && !errors.Is(err, hudi.ErrCleaned) {
+					t.Errorf("%s: %s, which is gone: %v", zipped, f.Name(), err)
+				}
+			} else if err != nil {
+				t.Errorf("%s: %s: %v", zipped, f.Name(), err)
+			}
+		}
+	}
+}
+
+// latest are the files of the newest snapshot.
+func latest(t *testing.T, s storage.Store) []*hudi.File {
+	t.Helper()
+	table, err := hudi.Open(t.Context(), s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := table.View(t.Context(), hudi.Latest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	partitions, err := v.Partitions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*hudi.File
+	for _, p := range partitions {
+		files, err := v.Files(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, files...)
+	}
+	return out
+}
+
+// Whatever is wrong with the metadata table, folders are listed, and the log says so once.
+func TestDamagedMetadataTable(t *testing.T) {
+	tables, err := filepath.Glob(filepath.FromSlash("../../shared/corpus/v?_mdt_cow/table.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tables) == 0 {
+		t.Skip("SKIPPED: there are no real tables")
+	}
+	for _, zipped := range tables {
+		s := unzip(t, zipped)
+		files, err := s.List(t.Context(), ".hoodie/metadata/files")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			s.Put(".hoodie/metadata/files/"+f.Name, []byte("damaged"))
+		}
+		var warned bytes.Buffer
+		broken, err := hudi.Open(t.Context(), s, &hudi.Options{Logger: slog.New(slog.NewTextHandler(&warned, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := hudi.Open(t.Context(), s, &hudi.Options{NoMetadataTable: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if a, b := fingerprint(t, broken, hudi.Latest()), fingerprint(t, plain, hudi.Latest()); a != b {
+				t.Errorf("%s:\n got  %s\n want %s", zipped, a, b)
+			}
+		}
+		if n := strings.Count(warned.String(), "folders are listed instead"); n != 1 {
+			t.Errorf("%s: %d warnings: %s", zipped, n, &warned)
+		}
+	}
+}
