@@ -39,18 +39,8 @@
 // # What an instant file holds
 //
 // The first bytes decide: '{' is JSON (commits up to version 7), "Obj\x01" an Avro object container with one record (all
-// others), and an empty file says nothing, legally. A container:
-//
-//	4f 62 6a 01                                "Obj" 1
-//	02                                         a map block of one entry (numbers are zigzag varints)
-//	16 "avro.schema"  e0 05 {"type":"record"…  key of 11 bytes, value of 368 bytes
-//	00                                         end of the map
-//	16 bytes                                   sync marker, random
-//	02  8a 02                                  one record, 133 bytes
-//	133 bytes                                  the record
-//	16 bytes                                   the sync marker again
-//
-// Records are read by field name with the schema that they bring along: fields come and go between releases.
+// others; internal/avro draws it), and an empty file says nothing, legally. Records are read by field name with the schema that
+// they bring along: fields come and go between releases.
 //
 // # The archived timeline
 //
