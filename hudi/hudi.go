@@ -23,6 +23,7 @@ import (
 	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/internal/timeline"
+	"github.com/hudifs/hudifs/merge"
 	"github.com/hudifs/hudifs/storage"
 )
 
@@ -81,6 +82,8 @@ type Memo interface {
 // Options are the choices of a reader. The zero value is right for most.
 type Options struct {
 	MergeRules MergeRules
+	// Mergers merge tables whose payload class or merge strategy is none of Hudi's own, by class name or strategy id.
+	Mergers map[string]merge.Merger
 	// SkipDamage skips damaged log blocks of completed commits, as Hudi does, instead of refusing their file slice.
 	SkipDamage bool
 	// NoMetadataTable lists the folders of every table, also where its metadata table could tell.
@@ -112,6 +115,8 @@ type state struct {
 	config *timeline.Config
 	tl     *timeline.Timeline
 	rules  rules
+	// merger merges instead of rules; nil without one.
+	merger merge.Merger
 	// unmergeable says why log files of this table can't be merged; nil where they can.
 	unmergeable error
 	// metadata is nil where folders are listed.
@@ -155,6 +160,9 @@ func (t *Table) load(ctx context.Context) (*state, error) {
 	}
 	st := &state{config: c, tl: tl}
 	st.rules, st.unmergeable = rulesOf(c, t.opts.MergeRules)
+	if st.unmergeable != nil {
+		st.useMerger(t.opts.Mergers)
+	}
 	return st, nil
 }
 

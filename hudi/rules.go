@@ -172,3 +172,14 @@ func payloadRules(c *timeline.Config, class string, marker render.Deletes) (rule
 func unknownPayload(class string) error {
 	return fmt.Errorf("%w: merging by a class of the table's own, %s", ErrUnsupported, class)
 }
+
+// useMerger takes the caller's merger for a table that no rules are known for.
+func (st *state) useMerger(mergers map[string]merge.Merger) {
+	for _, name := range []string{st.config.PayloadClass, st.config.MergeStrategyID} {
+		if m := mergers[name]; m != nil && name != "" {
+			marker := render.Deletes{Field: st.config.MergeProperties[markerField], Marker: st.config.MergeProperties[markerValue]}
+			st.merger, st.rules, st.unmergeable = m, rules{name: "merger of " + name, deletes: marker}, nil
+			return
+		}
+	}
+}

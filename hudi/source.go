@@ -22,7 +22,7 @@ func (f *File) input(ctx context.Context) (in *render.Input, done func(), err er
 	c, r := f.v.st.config, f.v.st.rules
 	o := opener{f: f, in: &render.Input{
 		Target: f.target, Only: f.v.scope.only, OnlyAfter: r.Legacy, Fill: f.fill(),
-		Ordering: c.OrderingFields, Rules: r.Rules, Deletes: r.deletes, Sequence: r.sequence, Unavailable: r.unavailable,
+		Ordering: c.OrderingFields, Rules: r.Rules, Merger: f.v.st.merger, Deletes: r.deletes, Sequence: r.sequence, Unavailable: r.unavailable,
 	}}
 	if !c.PopulateMetaFields {
 		o.in.Key.Fields = c.RecordKeys

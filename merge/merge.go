@@ -50,6 +50,8 @@ type Rules struct {
 	DeletesWin bool
 	// DeletesByOrdering weighs a delete and a row by their ordering values, whatever Fold and Base say of two rows.
 	DeletesByOrdering bool
+	// DeletesBase lets a delete always remove a base row, whatever the ordering values.
+	DeletesBase bool
 }
 
 // The rules of Hudi's merge modes (hudi-common: RecordMergeMode).
@@ -84,7 +86,12 @@ type Composite struct {
 	Take          Take
 	// Meta is the version that gives the meta fields: Winner, or the newer one.
 	Meta int32
+	// Choice is what a Merger chose, nil without one.
+	Choice *Choice
 }
+
+// FirstComposite is the number of the first composite: records have lower ones.
+const FirstComposite = int32(1 << 30)
 
 // Log folds the log records of a slice and meets them with the rows of its base file. It is not safe for concurrent use.
 type Log struct {
@@ -93,18 +100,19 @@ type Log struct {
 	entries    []Entry          // in the order in which the keys came first
 	met        []bool           // entries that have met a base row
 	composites []Composite
-	first      int32 // number of the first composite
+
+	merger Merger // nil: rules decide
+	rows   Rows
+	err    error
 }
 
-// NewLog makes an empty log. records is the number of records that will be added: composites are numbered from there on.
-func NewLog(r Rules, records int32) *Log {
-	return &Log{rules: r, index: map[string]int32{}, first: records}
-}
+// NewLog makes an empty log.
+func NewLog(r Rules) *Log { return &Log{rules: r, index: map[string]int32{}} }
 
 // Len is the number of keys.
 func (l *Log) Len() int { return len(l.entries) }
 
-// Composites are the rows that were put together, the first one having the number that NewLog was told.
+// Composites are the rows that were put together, numbered from FirstComposite on.
 func (l *Log) Composites() []Composite { return l.composites }
 
 // Add folds a record or a delete, the next in log order. The key is copied; the ordering values must stay as they are.
@@ -121,6 +129,12 @@ func (l *Log) Add(key []byte, e Entry) {
 
 // fold makes one entry of two of the same key.
 func (l *Log) fold(newer, older Entry) Entry {
+	if l.merger != nil {
+		if newer.Delete || older.Delete {
+			return newer
+		}
+		return l.merged(newer, older)
+	}
 	winner, loser := newer, older
 	if !l.newerWins(newer, older) {
 		winner, loser = older, newer
@@ -140,10 +154,15 @@ func (l *Log) compose(w Weigh, winner, loser, newer Entry) Entry {
 	if w.NewerMeta {
 		c.Meta = newer.Record
 	}
-	l.composites = append(l.composites, c)
-	winner.Record = l.first + int32(len(l.composites)-1)
+	winner.Record = l.add(c)
 	winner.Partial = winner.Partial && loser.Partial
 	return winner
+}
+
+// add numbers a composite.
+func (l *Log) add(c Composite) int32 {
+	l.composites = append(l.composites, c)
+	return FirstComposite + int32(len(l.composites)-1)
 }
 
 func (l *Log) newerWins(newer, older Entry) bool {
@@ -197,6 +216,10 @@ func (l *Log) Match(key, ordering []byte) (Verdict, int32) {
 	l.met[i] = true
 	e := l.entries[i]
 	base := Entry{Record: BaseRow}
+	if l.merger != nil && !e.Delete {
+		e = l.merged(e, base)
+		return verdictOf(e)
+	}
 	switch logWins := l.logWins(e, ordering); {
 	case logWins && e.Delete:
 		return Drop, 0
@@ -206,6 +229,17 @@ func (l *Log) Match(key, ordering []byte) (Verdict, int32) {
 		return Keep, 0
 	}
 	return Replace, l.compose(l.rules.Base, base, e, e).Record
+}
+
+// verdictOf is what an entry that a Merger made of a base row means for it.
+func verdictOf(e Entry) (Verdict, int32) {
+	switch {
+	case e.Delete:
+		return Drop, 0
+	case e.Record == BaseRow:
+		return Keep, 0
+	}
+	return Replace, e.Record
 }
 
 // logWins tells whether a log entry beats a base row.

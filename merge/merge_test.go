@@ -66,7 +66,7 @@ func TestFoldAndMatch(t *testing.T) {
 }
 
 func outcome(r merge.Rules, log, base string) string {
-	l := merge.NewLog(r, 99)
+	l := merge.NewLog(r)
 	steps := strings.Fields(log)
 	for i, s := range steps {
 		l.Add(step(int32(i), s))
@@ -100,7 +100,7 @@ func outcome(r merge.Rules, log, base string) string {
 }
 
 func TestOnlyTheFirstOfEqualKeysMeetsTheLog(t *testing.T) {
-	l := merge.NewLog(merge.CommitTime, 9)
+	l := merge.NewLog(merge.CommitTime)
 	l.Add(step(0, "a2"))
 	if v, _ := l.Match([]byte("a"), nil); v != merge.Replace {
 		t.Errorf("first row: %v", v)
@@ -111,7 +111,7 @@ func TestOnlyTheFirstOfEqualKeysMeetsTheLog(t *testing.T) {
 }
 
 func TestInsertsComeInLogOrder(t *testing.T) {
-	l := merge.NewLog(merge.EventTime, 9)
+	l := merge.NewLog(merge.EventTime)
 	for i, s := range strings.Fields("c1 a1 b1 -d1 a2 e9") {
 		l.Add(step(int32(i), s))
 	}

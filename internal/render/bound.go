@@ -15,6 +15,9 @@ func (in *Input) Bound() (size int64, ok bool, err error) {
 	if err := in.prepare(); err != nil {
 		return 0, false, err
 	}
+	if in.Merger != nil && len(in.Blocks) > 0 {
+		return 0, false, nil // its values may be of any length
+	}
 	added, shared, err := in.added()
 	if err != nil {
 		return 0, false, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -28,12 +27,22 @@ type Deletes struct {
 type batch struct {
 	name   string // of the log file
 	reader io.ReaderAt
-	block  *logfile.Block
-	data   *logfile.Data
+	block  *logfile.Block // nil for records that a Merger made
+	data   block
 	first  int32 // number of its first record
 }
 
+// block has records: those of a data block, mostly.
+type block interface {
+	Rows() int
+	Has(column string) bool
+	Columns(target *schema.Message, leaves []int) ([]*column.Vector, error)
+}
+
 func (b *batch) wrap(err error) error {
+	if b.block == nil {
+		return err
+	}
 	return fmt.Errorf("%s: block at offset %d: %w", b.name, b.block.Offset, err)
 }
 
@@ -46,7 +55,7 @@ const (
 // plan is what becomes of the rows of a slice.
 type plan struct {
 	batches []batch
-	records int32 // how many there are; higher numbers are composites
+	records int32 // how many there are
 	// composites are rows put together from others.
 	composites []merge.Composite
 	// groups has an entry for each row of each row group of the base file; nil for a group that stays whole.
@@ -64,9 +73,16 @@ func (in *Input) plan(ctx context.Context) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := merge.NewLog(in.Rules, p.records)
+	log := merge.NewLog(in.Rules)
 	pl := planner{in: in, order: newOrdering(in.Target, in.Ordering), log: log}
-	if len(blocks) > 0 {
+	if in.Merger != nil && len(blocks) > 0 {
+		pl.versions = in.versions(p, log)
+		if err := pl.versions.read(); err != nil {
+			return nil, err
+		}
+		log.WithMerger(in.Merger, pl.versions)
+	}
+	if len(blocks) > 0 || in.Keys != nil {
 		if pl.keys, err = newKeyReader(in.Key, in.Target); err != nil {
 			return nil, err
 		}
@@ -100,7 +116,7 @@ func (in *Input) plan(ctx context.Context) (*plan, error) {
 		}
 	}
 	p.inserts, p.composites = log.Inserts(), log.Composites()
-	return p, nil
+	return p, log.Err()
 }
 
 // open opens the data blocks and numbers their records. Delete blocks come among them, without data.
@@ -109,12 +125,12 @@ func (in *Input) open(p *plan) ([]batch, error) {
 	for _, r := range in.Blocks {
 		b := batch{name: in.Logs[r.Log].Name, reader: in.Logs[r.Log].Reader, block: r.Block, first: p.records}
 		if r.Block.Type != logfile.DeleteBlock {
-			var err error
-			if b.data, err = logfile.OpenData(b.reader, *r.Block); err != nil {
+			data, err := logfile.OpenData(b.reader, *r.Block)
+			if err != nil {
 				return nil, b.wrap(err)
 			}
-			if b.data.Rows() > math.MaxInt32-int(p.records) {
-				return nil, b.wrap(fmt.Errorf("%w: more than 2^31 log records in one file slice", logfile.ErrUnsupported))
+			if b.data = data; data.Rows() >= int(merge.FirstComposite-p.records) {
+				return nil, b.wrap(fmt.Errorf("%w: more than 2^30 log records in one file slice", logfile.ErrUnsupported))
 			}
 			p.records += int32(b.data.Rows())
 			p.batches = append(p.batches, b)
@@ -131,6 +147,8 @@ type planner struct {
 	log   *merge.Log
 	// positions are the base rows that the entries of each block belong to; nil where keys tell.
 	positions [][]uint64
+	key       []byte    // a buffer
+	versions  *versions // for a Merger; nil without one
 }
 
 func (pl *planner) deletes(block int, b *batch) error {
@@ -142,6 +160,9 @@ func (pl *planner) deletes(block int, b *batch) error {
 		return fmt.Errorf("%w: %d positions for %d deletes", logfile.ErrCorrupt, len(pl.positions[block]), len(deletes))
 	}
 	for i, d := range deletes {
+		if pl.in.Keys != nil && !pl.in.Keys[d.Key] {
+			continue
+		}
 		e := merge.Entry{Delete: true}
 		e.Ordering, e.Unordered = pl.order.deleted(nil, d.Ordering)
 		key := []byte(d.Key)
@@ -178,6 +199,9 @@ func (pl *planner) records(block int, b *batch) error {
 	var key, ordering []byte
 	for i := range b.data.Rows() {
 		row.at = i
+		if pl.elsewhere(row.get) {
+			continue
+		}
 		e := merge.Entry{Record: b.first + int32(i), Partial: partial}
 		var ok bool
 		if pl.positions != nil {
@@ -257,12 +281,12 @@ func (r *rowView) get(leaf int) ([]byte, bool) {
 // group meets the rows of a row group, the first of which is row number first of the file, with the log.
 func (pl *planner) group(ctx context.Context, g int, first int64) ([]int32, error) {
 	in, log := pl.in, pl.log
-	if log.Len() == 0 && in.Only == nil {
+	if log.Len() == 0 && in.Only == nil && in.Keys == nil {
 		return nil, nil
 	}
 	time := in.Target.Leaf(schema.CommitTime)
 	var want []int
-	if log.Len() > 0 {
+	if log.Len() > 0 || in.Keys != nil {
 		want = append(pl.keys.wanted(), pl.order.wanted()...)
 	}
 	sequence := pl.sequence()
@@ -272,7 +296,13 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]int32, erro
 	if in.Only != nil {
 		want = append(want, time.Index)
 	}
+	if pl.versions != nil {
+		want = append(want, in.primitives()...)
+	}
 	rows := in.rows(g, want)
+	if pl.versions != nil {
+		pl.versions.base = rows
+	}
 	out := make([]int32, in.Base.GroupRows(g))
 	var key, ordering []byte
 	for i := range out {
@@ -287,6 +317,10 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]int32, erro
 			if v, ok := rows.get(time.Index); !ok || !pl.wanted(string(v)) {
 				out[i] = drop
 			}
+		}
+		if pl.elsewhere(rows.get) {
+			out[i] = drop
+			continue
 		}
 		if log.Len() == 0 || out[i] == drop && !in.OnlyAfter {
 			continue
@@ -310,6 +344,16 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]int32, erro
 		}
 	}
 	return out, nil
+}
+
+// elsewhere tells whether a row has none of the keys that are wanted.
+func (pl *planner) elsewhere(value func(leaf int) ([]byte, bool)) bool {
+	if pl.in.Keys == nil {
+		return false
+	}
+	key, ok := pl.keys.key(pl.key[:0], value)
+	pl.key = key
+	return !ok || !pl.in.Keys[string(key)]
 }
 
 func (pl *planner) wanted(commit string) bool {

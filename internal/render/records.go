@@ -44,7 +44,9 @@ func (in *Input) records(p *plan) *records {
 	r.findBlocks(p)
 	content := int64(1)
 	for _, b := range p.batches {
-		content += b.block.ContentLength
+		if b.block != nil {
+			content += b.block.ContentLength
+		}
 	}
 	leaves := len(in.Target.Leaves)
 	r.window = int(min(max(int64(leaves)*windowBytes/content, 1), int64(leaves)))
@@ -53,9 +55,12 @@ func (in *Input) records(p *plan) *records {
 
 // take adds a record, or all records that a composite is put together from.
 func (r *records) take(p *plan, a int32) {
-	for a >= p.records {
-		c := p.composites[a-p.records]
+	for a >= merge.FirstComposite {
+		c := p.composites[a-merge.FirstComposite]
 		r.take(p, c.Winner)
+		if c.Choice != nil && len(c.Choice.Set) > 0 {
+			r.take(p, c.Choice.Added)
+		}
 		a = c.Loser
 	}
 	if a < 0 {
@@ -118,11 +123,15 @@ func (r *records) decode(from int) error {
 	return nil
 }
 
+// partial tells whether a block's records have only some of the columns.
+func (b batch) partial() bool { return b.block != nil && b.block.Partial() }
+
 // chooser finds out which version of a row gives the value of one column.
 type chooser struct {
 	plan     *plan
 	records  *records
-	meta     bool   // a meta field
+	top      string // the top-level column
+	meta     bool   // it is a meta field
 	has      []bool // blocks that have the column; nil where none is partial
 	text     bool   // a column that the text for an unavailable value may stand in
 	unusable []byte // that text
@@ -141,12 +150,12 @@ type value struct {
 func (c *columnWriter) chooser() *chooser {
 	ch := &chooser{plan: c.plan, records: c.records, taken: c.taken, index: c.index, unusable: []byte(c.in.Unavailable)}
 	top := c.leaf.Path[0]
-	ch.meta = schema.IsMeta(top)
+	ch.top, ch.meta = top, schema.IsMeta(top)
 	ch.text = len(c.leaf.Path) == 1 && c.leaf.Leaf.Kind == column.Bytes && c.in.Unavailable != ""
-	if slices.ContainsFunc(c.plan.batches, func(b batch) bool { return b.block.Partial() }) {
+	if slices.ContainsFunc(c.plan.batches, batch.partial) {
 		for _, b := range c.plan.batches {
 			// A column that came into the table after a block was written is null there, not left open.
-			ch.has = append(ch.has, !b.block.Partial() || b.data.Has(top))
+			ch.has = append(ch.has, !b.partial() || b.data.Has(top))
 		}
 	}
 	return ch
@@ -154,9 +163,13 @@ func (c *columnWriter) chooser() *chooser {
 
 // choose finds the record that gives the column's value of a record or composite, or merge.BaseRow.
 func (c *chooser) choose(a int32) int32 {
-	for a >= c.plan.records {
-		m := c.plan.composites[a-c.plan.records]
+	for a >= merge.FirstComposite {
+		m := c.plan.composites[a-merge.FirstComposite]
 		switch {
+		case m.Choice != nil && m.Choice.Set[c.top]:
+			a = m.Choice.Added
+		case m.Choice != nil && m.Choice.Take[c.top]:
+			a = m.Loser
 		case c.meta && m.Meta != m.Winner:
 			a = m.Meta
 		case c.leaves(m):
@@ -188,8 +201,8 @@ func (c *chooser) knows(a int32) bool {
 	if c.has == nil || a == merge.BaseRow {
 		return true
 	}
-	if a >= c.plan.records {
-		m := c.plan.composites[a-c.plan.records]
+	if a >= merge.FirstComposite {
+		m := c.plan.composites[a-merge.FirstComposite]
 		return c.knows(m.Winner) || c.knows(m.Loser)
 	}
 	return c.has[c.records.of[c.records.place[a]]]

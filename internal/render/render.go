@@ -46,6 +46,7 @@ type Input struct {
 	Key      Key
 	Ordering []string // ordering fields, the first one counting most
 	Rules    merge.Rules
+	Merger   merge.Merger // instead of Rules; nil without one
 	Deletes  Deletes
 	// Sequence is a column of two numbers with a point between them, by which records are weighed against base rows; "" is the
 	// ordering value.
@@ -56,6 +57,8 @@ type Input struct {
 	// records nevertheless, as 0.x does.
 	Only      []string
 	OnlyAfter bool
+	// Keys are the record keys whose rows are wanted; nil is all. What has another key is as if it were not there.
+	Keys map[string]bool
 	// Constants are the values of columns that are the same in all rows, by leaf; nil is null.
 	Constants map[int][]byte
 	// Fill are the values of columns where a row has none, by leaf.
@@ -264,8 +267,19 @@ func (c *columnWriter) wrap(err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// open reads the first page of the base column, which tells whether it has a dictionary, and the log records.
+// open readies the column, and its dictionary where the base column has one.
 func (c *columnWriter) open() error {
+	if err := c.start(); err != nil {
+		return err
+	}
+	if c.src != nil && c.src.dict != nil {
+		c.extend()
+	}
+	return nil
+}
+
+// start reads the first page of the base column, which tells whether it has a dictionary, and the log records.
+func (c *columnWriter) start() error {
 	var err error
 	if c.taken, c.index, err = c.records.leaf(c.leaf); err != nil {
 		return err
@@ -283,9 +297,6 @@ func (c *columnWriter) open() error {
 	if c.first, err = c.src.next(); errors.Is(err, io.EOF) {
 		c.done = true
 		return nil
-	}
-	if err == nil && c.src.dict != nil {
-		c.extend()
 	}
 	return err
 }
@@ -396,7 +407,7 @@ func (c *columnWriter) merged(p page, row int) *column.Vector {
 			}
 			out.Append(p.vector, x.Span(i, j))
 		case a == drop:
-		case a < c.plan.records:
+		case a < merge.FirstComposite:
 			c.appendVersion(out, a, p.dict)
 		default:
 			c.choose.base = look(p.vector, x.Span(i, j), c.choose.unusable, c.dictOf(p))

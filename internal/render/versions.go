@@ -1,0 +1,162 @@
+package render
+
+import (
+	"fmt"
+
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/schema"
+	"github.com/hudifs/hudifs/merge"
+)
+
+// versions shows the rows of a slice to a Merger.
+type versions struct {
+	in    *Input
+	plan  *plan
+	log   *merge.Log
+	added *addedRecords
+	seen  map[int]*rowView // the primitive columns of each block
+	base  *rows            // at the base row that is being matched
+}
+
+func (in *Input) versions(p *plan, log *merge.Log) *versions {
+	v := &versions{in: in, plan: p, log: log, added: &addedRecords{target: in.Target}, seen: map[int]*rowView{}}
+	p.batches = append(p.batches, batch{name: "merger", data: v.added, first: p.records})
+	return v
+}
+
+// primitives are the columns that a Merger can read.
+func (in *Input) primitives() []int {
+	var out []int
+	for _, n := range in.Target.Fields {
+		if n.Shape == schema.LeafShape {
+			out = append(out, n.Index)
+		}
+	}
+	return out
+}
+
+func (v *versions) Row(version int32) merge.Row { return rowVersion{v, version} }
+
+func (v *versions) Add(values map[string]any) (int32, error) {
+	for name, value := range values {
+		n := v.in.Target.Leaf(name)
+		if n == nil {
+			return 0, fmt.Errorf("no primitive column %s", name)
+		}
+		if value == nil {
+			continue
+		}
+		if _, err := n.Scalar.Bytes(value); err != nil {
+			return 0, fmt.Errorf("column %s: %w", name, err)
+		}
+	}
+	v.added.rows = append(v.added.rows, values)
+	v.plan.records++
+	return v.plan.records - 1, nil
+}
+
+type rowVersion struct {
+	v  *versions
+	id int32
+}
+
+func (r rowVersion) Value(name string) any {
+	n := r.v.in.Target.Field(name)
+	if n == nil {
+		return nil
+	}
+	if n.Shape != schema.LeafShape {
+		return merge.Nested{}
+	}
+	id := r.id
+	for id >= merge.FirstComposite {
+		c := r.v.log.Composites()[id-merge.FirstComposite]
+		switch {
+		case c.Choice.Set[name]:
+			id = c.Choice.Added
+		case c.Choice.Take[name]:
+			id = c.Loser
+		default:
+			id = c.Winner
+		}
+	}
+	b, ok := r.v.bytes(id, n)
+	if !ok {
+		return nil
+	}
+	return n.Scalar.Value(b)
+}
+
+// bytes finds a value. Columns were decoded once before to look for errors, so there are none here.
+func (v *versions) bytes(id int32, n *schema.Node) ([]byte, bool) {
+	if id == merge.BaseRow {
+		return v.base.get(n.Index)
+	}
+	for i := len(v.plan.batches) - 1; i >= 0; i-- {
+		b := &v.plan.batches[i]
+		if id < b.first {
+			continue
+		}
+		if b.data == block(v.added) {
+			return v.added.value(int(id-b.first), n)
+		}
+		view := v.seen[i]
+		view.at = int(id - b.first)
+		return view.get(n.Index)
+	}
+	return nil, false
+}
+
+// read decodes the primitive columns of all blocks.
+func (v *versions) read() error {
+	want := v.in.primitives()
+	for i, b := range v.plan.batches {
+		if b.data == block(v.added) {
+			continue
+		}
+		vectors, err := b.data.Columns(v.in.Target, want)
+		if err != nil {
+			return b.wrap(err)
+		}
+		v.seen[i] = newRowView(want, vectors)
+	}
+	return nil
+}
+
+// addedRecords are the records that a Merger made, as a block of their own.
+type addedRecords struct {
+	target *schema.Message
+	rows   []map[string]any
+}
+
+func (a *addedRecords) Rows() int { return len(a.rows) }
+
+func (a *addedRecords) Has(string) bool { return true }
+
+func (a *addedRecords) value(row int, n *schema.Node) ([]byte, bool) {
+	v := a.rows[row][n.Name]
+	if v == nil || len(n.Path) > 1 {
+		return nil, false
+	}
+	b, err := n.Scalar.Bytes(v)
+	return b, err == nil
+}
+
+func (a *addedRecords) Columns(target *schema.Message, leaves []int) ([]*column.Vector, error) {
+	var out []*column.Vector
+	for _, l := range leaves {
+		n := target.Leaves[l]
+		v := column.New(n.Leaf)
+		for row := range a.rows {
+			b, ok := a.value(row, n)
+			if !ok {
+				v.AppendLevels(0, 0)
+				continue
+			}
+			v.AppendLevels(0, n.Leaf.MaxDef)
+			v.AppendValue(b)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
