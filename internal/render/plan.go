@@ -63,6 +63,10 @@ type plan struct {
 	inserts []int32
 }
 
+// maxContent limits the log blocks of a slice: they are held in memory while it is rendered, and a column of their
+// records must stay below the 4 GiB that the offsets of a vector reach.
+const maxContent = int64(2 << 30)
+
 // checkEvery is how many rows are planned between two looks at the context.
 const checkEvery = 1 << 16
 
@@ -122,7 +126,11 @@ func (in *Input) plan(ctx context.Context) (*plan, error) {
 // open opens the data blocks and numbers their records. Delete blocks come among them, without data.
 func (in *Input) open(p *plan) ([]batch, error) {
 	var all []batch
+	content := int64(0)
 	for _, r := range in.Blocks {
+		if content += r.Block.ContentLength; content > maxContent {
+			return nil, fmt.Errorf("%w: %s: log blocks of more than %d bytes in one file slice", logfile.ErrUnsupported, in.BaseName, maxContent)
+		}
 		b := batch{name: in.Logs[r.Log].Name, reader: in.Logs[r.Log].Reader, block: r.Block, first: p.records}
 		if r.Block.Type != logfile.DeleteBlock {
 			data, err := logfile.OpenData(b.reader, *r.Block)
