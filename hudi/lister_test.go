@@ -223,3 +223,44 @@ func TestDamagedMetadataTable(t *testing.T) {
 		}
 	}
 }
+
+func TestColumnStats(t *testing.T) {
+	tables, err := filepath.Glob(filepath.FromSlash("../../shared/corpus/v?_mdt_cow/table.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tables) == 0 {
+		t.Skip("SKIPPED: there are no real tables")
+	}
+	for _, zipped := range tables {
+		s := unzip(t, zipped)
+		table, err := hudi.Open(t.Context(), s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stats, err := table.ColumnStats(t.Context())
+		if err != nil || len(stats) == 0 {
+			t.Fatalf("%s: %d statistics, %v", zipped, len(stats), err)
+		}
+		files := map[string]bool{}
+		for _, st := range stats {
+			if _, err := s.Open(t.Context(), path.Join(st.Partition, st.File)); err != nil {
+				t.Errorf("%s: a statistic of %v", zipped, err)
+			}
+			files[st.File] = true
+			if st.Column == "id" && (st.Min == nil || *st.Min > *st.Max || st.Nulls > 0 || st.Rows == 0) {
+				t.Errorf("%s: %+v", zipped, st)
+			}
+		}
+		if want := len(latest(t, s)); len(files) != want {
+			t.Errorf("%s: statistics of %d files, want %d", zipped, len(files), want)
+		}
+		off, err := hudi.Open(t.Context(), s, &hudi.Options{NoMetadataTable: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stats, err := off.ColumnStats(t.Context()); stats != nil || err != nil {
+			t.Errorf("%s: %d statistics without a metadata table, %v", zipped, len(stats), err)
+		}
+	}
+}

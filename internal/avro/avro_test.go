@@ -178,3 +178,29 @@ func plain(v any) any {
 	}
 	return v
 }
+
+func FuzzRecord(f *testing.F) {
+	f.Add(`{"type":"record","name":"R","fields":[{"name":"m","type":["null",{"type":"map","values":"long"}]}]}`, []byte("\x02\x02\x02k\x04\x00"))
+	f.Add(`{"type":"record","name":"R","fields":[{"name":"a","type":{"type":"array","items":"null"}}]}`, []byte("\x7f\x02"))
+	f.Add(`{"type":"record","name":"R","fields":[{"name":"r","type":"R"}]}`, []byte{})
+	f.Fuzz(func(t *testing.T, schema string, data []byte) {
+		typ, err := parseSchema(0, schema)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Error(err)
+			}
+			return
+		}
+		r := NewReader(0, data)
+		rec := r.Record(typ)
+		if (rec == nil) == (r.Err() == nil) || r.Err() != nil && !errors.Is(r.Err(), ErrCorrupt) {
+			t.Errorf("%v, %v", rec, r.Err())
+		}
+		if len(data) == 0 {
+			return
+		}
+		if skip := NewReader(0, data); typ.Kind == Struct && skip.Record(typ, "no such field") != nil && r.Err() == nil && skip.Rest() != r.Rest() {
+			t.Errorf("%d bytes left after passing the fields, %d after decoding them", skip.Rest(), r.Rest())
+		}
+	})
+}

@@ -53,13 +53,6 @@ func (c *cursor) take(n int64, what string) []byte {
 	return b
 }
 
-func (c *cursor) int16(what string) int64 {
-	if b := c.take(2, what); b != nil {
-		return int64(binary.BigEndian.Uint16(b))
-	}
-	return 0
-}
-
 func (c *cursor) int32(what string) int64 {
 	if b := c.take(4, what); b != nil {
 		return int64(int32(binary.BigEndian.Uint32(b)))

@@ -269,10 +269,8 @@ func valueText(n parquet.Node, v parquet.Value) string {
 		return time.Unix(int64(v.Int32())*86400, 0).UTC().Format(time.DateOnly)
 	case strings.HasPrefix(kind, "DECIMAL"):
 		unscaled := v.ByteArray()
-		switch v.Kind() {
-		case parquet.Int32, parquet.Int64:
-			unscaled = big.NewInt(v.Int64()).Bytes() // none is negative
-			unscaled = append([]byte{0}, unscaled...)
+		if k := v.Kind(); k == parquet.Int32 || k == parquet.Int64 {
+			unscaled = append([]byte{0}, big.NewInt(v.Int64()).Bytes()...) // none is negative
 		}
 		scale, err := strconv.Atoi(strings.TrimSuffix(kind[strings.Index(kind, ",")+1:], ")"))
 		if err != nil {
