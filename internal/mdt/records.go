@@ -1,11 +1,14 @@
 package mdt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hudifs/hudifs/internal/avro"
 	"github.com/hudifs/hudifs/internal/fsview"
@@ -99,33 +102,74 @@ func (r *reader) record(key string, schema *avro.Type, value []byte) error {
 	return r.show(key, rec)
 }
 
+// log is an open log file.
+type log struct {
+	name string
+	at   io.ReaderAt
+	scan *logfile.Log
+	done func()
+}
+
+const (
+	atOnce = 8
+	// whole is the size up to which a log file is read with one request. Most hold a few records.
+	whole = 4 << 20
+)
+
 func (r *reader) logs(ctx context.Context, files []fsview.LogFile) error {
-	var logs []*logfile.Log
-	var readers []io.ReaderAt
-	var names []string
-	for _, l := range files {
-		name := path.Join(r.partition, l.File)
-		o, err := r.t.store.Open(ctx, name)
-		if err != nil {
+	logs := make([]log, len(files))
+	defer func() {
+		for _, l := range logs {
+			if l.done != nil {
+				l.done()
+			}
+		}
+	}()
+	g, opening := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for i, f := range files {
+		g.Go(func() error {
+			l, err := r.openLog(ctx, opening, path.Join(r.partition, f.File))
+			logs[i] = l
 			return err
-		}
-		defer func() { _ = o.Close() }()
-		at := storage.ReaderAt(ctx, o)
-		log, err := logfile.Scan(at, o.Size())
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if len(log.Damage) > 0 {
-			return fmt.Errorf("%w: %s: %v", logfile.ErrCorrupt, name, log.Damage[0])
-		}
-		logs, readers, names = append(logs, log), append(readers, at), append(names, name)
+		})
 	}
-	for _, ref := range render.Select(logs, r.counts) {
-		if err := r.block(readers[ref.Log], ref.Block); err != nil {
-			return fmt.Errorf("%s: %w", names[ref.Log], err)
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	scans := make([]*logfile.Log, len(logs))
+	for i, l := range logs {
+		scans[i] = l.scan
+	}
+	for _, ref := range render.Select(scans, r.counts) {
+		if err := r.block(logs[ref.Log].at, ref.Block); err != nil {
+			return fmt.Errorf("%s: %w", logs[ref.Log].name, err)
 		}
 	}
 	return nil
+}
+
+// openLog opens and scans a log file. ctx is that of later reads.
+func (r *reader) openLog(ctx, opening context.Context, name string) (log, error) {
+	o, err := r.t.store.Open(opening, name)
+	if err != nil {
+		return log{}, err
+	}
+	l := log{name: name, at: storage.ReaderAt(ctx, o), done: func() { _ = o.Close() }}
+	if size := o.Size(); size <= whole {
+		buf := make([]byte, size)
+		if n, err := o.ReadAt(opening, buf, 0); int64(n) < size {
+			return l, fmt.Errorf("%s: %w", name, err)
+		}
+		l.at = bytes.NewReader(buf)
+	}
+	if l.scan, err = logfile.Scan(l.at, o.Size()); err != nil {
+		return l, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(l.scan.Damage) > 0 {
+		return l, fmt.Errorf("%w: %s: %v", logfile.ErrCorrupt, name, l.scan.Damage[0])
+	}
+	return l, nil
 }
 
 func (r *reader) block(at io.ReaderAt, b *logfile.Block) error {
