@@ -10,7 +10,10 @@
 // with offsets. It is the form in which Parquet pages, Avro log records and rendered files meet.
 package column
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Kind is the physical type of a leaf, as Parquet has them.
 type Kind uint8
@@ -85,6 +88,20 @@ func New(l Leaf) *Vector { return &Vector{Leaf: l} }
 // Reset empties the vector and keeps its memory.
 func (v *Vector) Reset() {
 	v.Rep, v.Def, v.Buf, v.Off, v.values = v.Rep[:0], v.Def[:0], v.Buf[:0], v.Off[:0], 0
+}
+
+// Reserve makes room for entries and for bytes of values that will be added.
+func (v *Vector) Reserve(entries, bytes int) {
+	if v.Leaf.MaxRep > 0 {
+		v.Rep = slices.Grow(v.Rep, entries)
+	}
+	if v.Leaf.MaxDef > 0 {
+		v.Def = slices.Grow(v.Def, entries)
+	}
+	if v.Leaf.Kind == Bytes {
+		v.Off = slices.Grow(v.Off, entries+1)
+	}
+	v.Buf = slices.Grow(v.Buf, bytes)
 }
 
 // Values is the number of entries that are not null.

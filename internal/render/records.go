@@ -109,6 +109,11 @@ func (r *records) decode(from int) error {
 	}
 	for i, l := range leaves {
 		v := column.New(r.in.Target.Leaves[l].Leaf)
+		size := 0
+		for _, vectors := range all {
+			size += len(vectors[i].Buf)
+		}
+		v.Reserve(len(r.order), size)
 		index := make([]*column.Index, len(r.batches))
 		for k, record := range r.order {
 			b := r.of[k]

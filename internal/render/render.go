@@ -131,8 +131,9 @@ func (in *Input) chunks(ctx context.Context, f *pqfile.Writer) error {
 	}
 	r := in.records(p)
 	groups := max(len(p.groups), 1)
+	scratch := &column.Vector{}
 	for g := range groups {
-		out := group{in: in, plan: p, records: r, number: g, last: g == groups-1}
+		out := group{in: in, plan: p, records: r, number: g, last: g == groups-1, scratch: scratch}
 		if out.rows() == 0 {
 			continue
 		}
@@ -156,6 +157,7 @@ type group struct {
 	records *records
 	number  int
 	last    bool
+	scratch *column.Vector // for pages: one is written before the next is made
 }
 
 // verdicts has an entry for each base row of the group, nil where all are kept.
@@ -396,23 +398,26 @@ func (c *columnWriter) merged(p page, row int) *column.Vector {
 		return c.filled(p.vector, p.dict)
 	}
 	verdicts = verdicts[row : row+p.rows]
-	x := column.NewIndex(p.vector)
-	out := column.New(p.vector.Leaf)
+	w := column.NewWalker(p.vector)
+	out := c.scratch
+	out.Reset()
+	out.Leaf = p.vector.Leaf
 	for i := 0; i < len(verdicts); {
 		j := i + 1
+		for a := verdicts[i]; a == keep && j < len(verdicts) && verdicts[j] == keep; {
+			j++
+		}
+		base := w.Next(j - i)
 		switch a := verdicts[i]; {
 		case a == keep:
-			for j < len(verdicts) && verdicts[j] == keep {
-				j++
-			}
-			out.Append(p.vector, x.Span(i, j))
+			out.Append(p.vector, base)
 		case a == drop:
 		case a < merge.FirstComposite:
 			c.appendVersion(out, a, p.dict)
 		default:
-			c.choose.base = look(p.vector, x.Span(i, j), c.choose.unusable, c.dictOf(p))
+			c.choose.base = look(p.vector, base, c.choose.unusable, c.dictOf(p))
 			if c.choose.choose(a) == merge.BaseRow {
-				out.Append(p.vector, x.Span(i, j))
+				out.Append(p.vector, base)
 			} else {
 				c.appendVersion(out, a, p.dict)
 			}
