@@ -22,12 +22,14 @@ var renderedForSize = []string{"p9_cow_timebasedkeygen_epochmillis", "p9_cow_tim
 // testListing lists the whole mount with ls. That must render nothing, and
 // every size it shows must be the number of bytes that can then be read.
 func testListing(t *testing.T, c caseFile, m mounted) {
-	before := m.renders(t)
-	if out, err := exec.Command("ls", "-lR", m.dir).CombinedOutput(); err != nil && !onlyRefused(string(out)) {
-		t.Errorf("ls -lR: %v\n%s", err, out)
-	}
-	if n := m.renders(t) - before; n != 0 && !slices.Contains(renderedForSize, c.Name) {
-		t.Errorf("ls -lR rendered %d files", n)
+	for _, dir := range names(t, m.dir) {
+		before := m.renders(t)
+		if out, err := exec.Command("ls", "-lR", m.path(dir)).CombinedOutput(); err != nil && !onlyRefused(string(out)) {
+			t.Errorf("ls -lR %s: %v\n%s", dir, err, out)
+		}
+		if n := m.renders(t) - before; n != 0 && !slices.Contains(renderedForSize, c.Name) {
+			t.Errorf("ls -lR %s rendered %d files", dir, n)
+		}
 	}
 	for _, view := range []string{"latest", "read_optimized"} {
 		for name, size := range files(t, m.path(view)) {
