@@ -132,7 +132,7 @@ func legacyRules(class string, marker render.Deletes) (rules, error) {
 		r.unavailable = debeziumUnavailable
 		r.deletes = render.Deletes{Field: debeziumOperation, Marker: "d"}
 	case "debezium.MySqlDebeziumAvroPayload":
-		r.Base = merge.Weigh{Ordering: true, OlderOnTie: true}
+		r.Base = merge.Weigh{Ordering: true, Sequence: true, OlderOnTie: true}
 		r.sequence = "_event_seq"
 		r.deletes = render.Deletes{Field: debeziumOperation, Marker: "d"}
 	default:
@@ -157,9 +157,12 @@ func payloadRules(c *timeline.Config, class string, marker render.Deletes) (rule
 		r.deletes = render.Deletes{Field: "Op", Marker: "D", FoldCase: true}
 	case "debezium.PostgresDebeziumAvroPayload":
 		r.Fold.Ordering = true
+		if c.Version >= 8 { // 1.1 leaves the text standing in tables of 0.x
+			r.Fold.Take, r.unavailable = merge.TakeUnavailable, debeziumUnavailable
+		}
 		r.deletes = render.Deletes{Field: debeziumOperation, Marker: "d"}
 	case "debezium.MySqlDebeziumAvroPayload":
-		r.Fold.Ordering = true
+		r.Fold = merge.Weigh{Ordering: true, Sequence: true, OlderOnTie: c.Version >= 8}
 		r.sequence = "_event_seq"
 		r.deletes = render.Deletes{Field: debeziumOperation, Marker: "d"}
 	default:

@@ -32,6 +32,8 @@ const (
 type Weigh struct {
 	// Ordering lets the larger ordering value win, and the newer version where they are equal; otherwise the newer one always wins.
 	Ordering bool
+	// Sequence weighs by Entry.Sequence; base rows then come with theirs.
+	Sequence bool
 	// OlderOnTie lets the older version win where ordering values are equal.
 	OlderOnTie bool
 	Take       Take
@@ -69,8 +71,8 @@ type Entry struct {
 	Delete bool
 	// Ordering is the ordering value, encoded so that bytes compare as the values do. Values of one slice are all encoded alike.
 	Ordering []byte
-	// OnBase is the ordering value for weighing against a base row, where that is another one; nil is Ordering.
-	OnBase []byte
+	// Sequence is what rules with Weigh.Sequence weigh by instead of Ordering.
+	Sequence []byte
 	// Unordered marks a delete that came without an ordering value: it acts in commit order.
 	Unordered bool
 	// Partial marks a record that has only some of the columns: all others stay as the loser has them.
@@ -170,7 +172,7 @@ func (l *Log) newerWins(newer, older Entry) bool {
 		if older.Delete || newer.Delete && newer.Unordered {
 			return true
 		}
-		return byOrdering(newer.Ordering, older.Ordering, l.rules.Fold.OlderOnTie && !newer.Delete)
+		return byOrdering(l.rules.Fold.value(newer), l.rules.Fold.value(older), l.rules.Fold.OlderOnTie && !newer.Delete)
 	}
 	switch {
 	case newer.Delete && l.rules.DeletesWin:
@@ -183,12 +185,20 @@ func (l *Log) newerWins(newer, older Entry) bool {
 	case newer.Delete && newer.Unordered:
 		return true
 	}
-	return byOrdering(newer.Ordering, older.Ordering, l.rules.Fold.OlderOnTie)
+	return byOrdering(l.rules.Fold.value(newer), l.rules.Fold.value(older), l.rules.Fold.OlderOnTie)
 }
 
 // weighs tells whether ordering values count between two versions.
 func (r Rules) weighs(w Weigh, deletes bool) bool {
 	return w.Ordering || r.DeletesByOrdering && deletes
+}
+
+// value is what an entry is weighed by.
+func (w Weigh) value(e Entry) []byte {
+	if w.Sequence {
+		return e.Sequence
+	}
+	return e.Ordering
 }
 
 func byOrdering(newer, older []byte, olderOnTie bool) bool {
@@ -244,17 +254,13 @@ func verdictOf(e Entry) (Verdict, int32) {
 
 // logWins tells whether a log entry beats a base row.
 func (l *Log) logWins(e Entry, base []byte) bool {
-	ordering := e.Ordering
-	if e.OnBase != nil {
-		ordering = e.OnBase
-	}
 	switch {
 	case !l.rules.weighs(l.rules.Base, e.Delete):
 		return true
 	case e.Delete && (e.Unordered || l.rules.Legacy):
 		return true
 	}
-	return byOrdering(ordering, base, l.rules.Base.OlderOnTie)
+	return byOrdering(l.rules.Base.value(e), base, l.rules.Base.OlderOnTie)
 }
 
 // Inserts are the records and composites whose keys met no base row, in log order. To be called after the last Match.

@@ -173,6 +173,9 @@ func (pl *planner) deletes(block int, b *batch) error {
 		}
 		e := merge.Entry{Delete: true}
 		e.Ordering, e.Unordered = pl.order.deleted(nil, d.Ordering)
+		if pl.in.Sequence != "" && len(d.Ordering) == 1 {
+			e.Sequence = sequenceOf(d.Ordering[0].Bytes, true)
+		}
 		key := []byte(d.Key)
 		if pl.positions != nil {
 			key = positionKey(nil, pl.positions[block][i])
@@ -221,7 +224,7 @@ func (pl *planner) records(block int, b *batch) error {
 		ordering, e.Unordered = pl.order.row(ordering, row.get)
 		e.Ordering = ordering[from:len(ordering):len(ordering)]
 		if sequence != nil {
-			e.OnBase = sequenceOf(row.get(sequence.Index))
+			e.Sequence = sequenceOf(row.get(sequence.Index))
 		}
 		for _, f := range flags {
 			if v, ok := row.get(f.leaf.Index); ok && f.deletes(v) {
