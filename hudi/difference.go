@@ -84,11 +84,11 @@ func (v *View) listDifference(ctx context.Context) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	older.evolved = newer.evolved
-	olderFiles, err := older.slices(ctx)
+	olderFiles, _, err := older.show(ctx) // refused as that state is by itself
 	if err != nil {
 		return nil, err
 	}
+	older.evolved = newer.evolved
 	before, after := olderFiles, newerFiles
 	if swapped {
 		before, after = after, before

@@ -67,6 +67,7 @@ func modeRules(c *timeline.Config, mode string, marker render.Deletes) (rules, e
 	r := rules{Rules: merge.CommitTime, name: mode, deletes: marker}
 	if mode == eventTimeMode {
 		r.Rules = merge.EventTime
+		r.PlainDeletes = c.Version == 8
 	}
 	switch c.PartialUpdateMode {
 	case "":

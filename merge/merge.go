@@ -50,6 +50,9 @@ type Rules struct {
 	Legacy bool
 	// DeletesWin lets a delete always win over an older log record.
 	DeletesWin bool
+	// PlainDeletes makes deletes act in commit order once a partial record has come: a record after one always wins, and one always
+	// removes a base row, as in Hudi 1.0.
+	PlainDeletes bool
 	// DeletesByOrdering weighs a delete and a row by their ordering values, whatever Fold and Base say of two rows.
 	DeletesByOrdering bool
 	// DeletesBase lets a delete always remove a base row, whatever the ordering values.
@@ -102,6 +105,7 @@ type Log struct {
 	entries    []Entry          // in the order in which the keys came first
 	met        []bool           // entries that have met a base row
 	composites []Composite
+	partial    bool // a partial record has come
 
 	merger Merger // nil: rules decide
 	rows   Rows
@@ -119,6 +123,7 @@ func (l *Log) Composites() []Composite { return l.composites }
 
 // Add folds a record or a delete, the next in log order. The key is copied; the ordering values must stay as they are.
 func (l *Log) Add(key []byte, e Entry) {
+	l.partial = l.partial || e.Partial
 	i, ok := l.index[string(key)]
 	if !ok {
 		l.index[string(key)] = int32(len(l.entries))
@@ -175,7 +180,7 @@ func (l *Log) newerWins(newer, older Entry) bool {
 		return byOrdering(l.rules.Fold.value(newer), l.rules.Fold.value(older), l.rules.Fold.OlderOnTie && !newer.Delete)
 	}
 	switch {
-	case newer.Delete && l.rules.DeletesWin:
+	case newer.Delete && l.rules.DeletesWin, older.Delete && !newer.Delete && l.plainDeletes():
 		return true
 	case !l.rules.weighs(l.rules.Fold, newer.Delete || older.Delete):
 		return true
@@ -187,6 +192,8 @@ func (l *Log) newerWins(newer, older Entry) bool {
 	}
 	return byOrdering(l.rules.Fold.value(newer), l.rules.Fold.value(older), l.rules.Fold.OlderOnTie)
 }
+
+func (l *Log) plainDeletes() bool { return l.rules.PlainDeletes && l.partial }
 
 // weighs tells whether ordering values count between two versions.
 func (r Rules) weighs(w Weigh, deletes bool) bool {
@@ -257,7 +264,7 @@ func (l *Log) logWins(e Entry, base []byte) bool {
 	switch {
 	case !l.rules.weighs(l.rules.Base, e.Delete):
 		return true
-	case e.Delete && (e.Unordered || l.rules.Legacy):
+	case e.Delete && (e.Unordered || l.rules.Legacy || l.plainDeletes()):
 		return true
 	}
 	return byOrdering(l.rules.Base.value(e), base, l.rules.Base.OlderOnTie)

@@ -87,7 +87,7 @@ func (h textHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) 
 func (textHandle) Close() error { return nil }
 
 func (tab *table) partitions(ctx context.Context) ([]string, error) {
-	v, err := tab.hudi.View(ctx, hudi.Latest())
+	v, err := tab.latest(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,11 +95,26 @@ func (tab *table) partitions(ctx context.Context) ([]string, error) {
 }
 
 func (tab *table) schema(ctx context.Context) ([]string, error) {
-	v, err := tab.hudi.View(ctx, hudi.Latest())
+	v, err := tab.latest(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return v.Schema(ctx)
+}
+
+// latest is the view that the folder latest shows, which need not be listed again.
+func (tab *table) latest(ctx context.Context) (*hudi.View, error) {
+	d, err := tab.view(ctx, hudi.Latest())
+	if err != nil {
+		return nil, err
+	}
+	switch d := d.(type) {
+	case *viewDir:
+		return d.view, nil
+	case *refusedDir:
+		return nil, d.err
+	}
+	return nil, notFound(latestName)
 }
 
 // status is what the daemon has done so far.

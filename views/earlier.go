@@ -2,7 +2,6 @@ package views
 
 import (
 	"context"
-	"strings"
 
 	"github.com/hudifs/hudifs/hudi"
 )
@@ -14,11 +13,15 @@ const maxEarlier = 64
 // another. It looks once for new commits, and then at what latest was at earlier instants, newest first, as far back as the
 // grace goes. A file's name says what its bytes are, so whatever has it is the file that was listed.
 func (tab *table) earlier(ctx context.Context, where, name string) (Node, error) {
-	if !strings.HasSuffix(name, ".parquet") && strings.ContainsAny(name, ".*") {
+	if !tab.layout().mayHave(name) {
 		return nil, notFound(name) // what tools ask for in every folder
 	}
-	if _, err := tab.refresh(ctx); err != nil {
-		return nil, err
+	changed, err := tab.refresh(ctx)
+	if err != nil {
+		return nil, classify(err)
+	}
+	if changed {
+		tab.t.tell()
 	}
 	if n, err := tab.findIn(ctx, hudi.Latest(), where, name); n != nil || err != nil {
 		return n, err
@@ -43,6 +46,9 @@ func (tab *table) findIn(ctx context.Context, q hudi.Query, where, name string) 
 		return nil, nil
 	}
 	top, err := v.load(ctx)
+	if passing(ctx, err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, nil //nolint:nilerr // a state that can't be shown any more has no names
 	}

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,6 +39,11 @@ func classify(err error) error {
 		}
 	}
 	return err
+}
+
+// passing tells whether an error says nothing of a table: another try may find it well.
+func passing(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, storage.ErrUnavailable))
 }
 
 func notFound(name string) error { return &fs.PathError{Op: "lookup", Path: name, Err: fs.ErrNotExist} }

@@ -3,7 +3,6 @@ package views
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -22,14 +21,10 @@ type file struct {
 	file *hudi.File
 }
 
-// inode follows from the file's ID, so that equal bytes share the page cache wherever they are shown.
+// inode follows from the file's ID, so that equal bytes of a table share the page cache wherever they are shown.
 func (f *file) inode() uint64 {
 	id := f.file.ID()
-	n := binary.BigEndian.Uint64(id[:])
-	if n < 2 {
-		n += 2
-	}
-	return n
+	return inodeOf("file", f.tab.path, string(id[:]))
 }
 
 func (f *file) Attr(ctx context.Context) (Attr, error) {

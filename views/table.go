@@ -28,6 +28,8 @@ type table struct {
 	path  string
 	store storage.Store
 	hudi  *hudi.Table
+	// refreshing is held by the one refresh that runs: a slow one must not put an older state in the place of a newer one.
+	refreshing chan struct{}
 
 	mu    sync.Mutex
 	views map[string]*viewDir // guarded by mu; those of the current state, by query
@@ -36,6 +38,12 @@ type table struct {
 
 // refresh looks for new commits.
 func (tab *table) refresh(ctx context.Context) (bool, error) {
+	select {
+	case tab.refreshing <- struct{}{}:
+		defer func() { <-tab.refreshing }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
 	changed, err := tab.hudi.Refresh(ctx)
 	if err != nil {
 		return false, fmt.Errorf("table %s: %w", tab.name(), err)
@@ -56,8 +64,8 @@ func (tab *table) name() string {
 	return tab.hudi.Info().Name
 }
 
-// view is the folder of a query's answer on the current state of the table. A query that has none gives a folder that says why; only a
-// text that names no instant is an error.
+// view is the folder of a query's answer on the current state of the table. A query that has none gives a folder that says why; a
+// text that names no instant is an error, and so is what another try may cure.
 func (tab *table) view(ctx context.Context, q hudi.Query) (Dir, error) {
 	tab.mu.Lock()
 	dir, state := tab.views[q.String()], tab.state
@@ -66,11 +74,11 @@ func (tab *table) view(ctx context.Context, q hudi.Query) (Dir, error) {
 		return dir, nil
 	}
 	v, err := tab.hudi.View(ctx, q)
-	if errors.Is(err, hudi.ErrBadName) {
+	if errors.Is(err, hudi.ErrBadName) || passing(ctx, err) {
 		return nil, classify(err)
 	}
 	if err != nil {
-		return &refusedDir{inode: inodeOf("refused", tab.path, q.String()), err: classify(err), at: tab.modTime()}, nil
+		return &refusedDir{inode: tab.inode(q, tab.current(ctx)), err: classify(err), at: tab.modTime()}, nil
 	}
 	tab.t.queries.Add(1)
 	dir = newViewDir(tab, v)
@@ -87,6 +95,20 @@ func (tab *table) view(ctx context.Context, q hudi.Query) (Dir, error) {
 	}
 	tab.views[q.String()] = dir
 	return dir, nil
+}
+
+// inode is that of the folder of a query's answer on a state of the table.
+func (tab *table) inode(q hudi.Query, state string) uint64 {
+	return inodeOf("view", tab.path, q.String(), state)
+}
+
+// current names the table's state.
+func (tab *table) current(ctx context.Context) string {
+	v, err := tab.hudi.View(ctx, hudi.Latest())
+	if err != nil {
+		return ""
+	}
+	return v.State()
 }
 
 func (tab *table) modTime() time.Time { return tab.hudi.ModTime() }
@@ -115,10 +137,18 @@ func (d *tableDir) Xattrs(context.Context) (map[string]string, error) {
 	}, nil
 }
 
-func (d *tableDir) Entries(context.Context) ([]Entry, error) {
+func (d *tableDir) Entries(ctx context.Context) ([]Entry, error) {
+	state := d.tab.current(ctx)
 	var out []Entry
 	for _, name := range []string{aboutName, asOfName, differenceName, incrementalName, latestName, optimizedName} {
-		out = append(out, Entry{Name: name, Dir: true, Inode: inodeOf("in table", d.tab.path, name)})
+		e := Entry{Name: name, Dir: true, Inode: inodeOf("in table", d.tab.path, name)}
+		switch name {
+		case latestName:
+			e.Inode = d.tab.inode(hudi.Latest(), state)
+		case optimizedName:
+			e.Inode = d.tab.inode(hudi.ReadOptimized(), state)
+		}
+		out = append(out, e)
 	}
 	return out, nil
 }
@@ -162,14 +192,18 @@ func (d *asOfDir) Entries(ctx context.Context) ([]Entry, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
+	state := d.tab.current(ctx)
 	var out []Entry
 	for _, i := range instants[max(0, len(instants)-d.tab.t.opts.ListInstants):] {
-		out = append(out, Entry{Name: i.Time, Dir: true, Inode: inodeOf("in table", d.tab.path, asOfName, i.Time)})
+		out = append(out, Entry{Name: i.Time, Dir: true, Inode: d.tab.inode(hudi.AsOf(i.Time), state)})
 	}
 	return out, nil
 }
 
 func (d *asOfDir) Lookup(ctx context.Context, name string) (Node, error) {
+	if name == latestName { // the same folder, in which what was listed before a commit is found too
+		return node(d.tab.view(ctx, hudi.Latest()))
+	}
 	return node(d.tab.view(ctx, hudi.AsOf(name)))
 }
 
@@ -194,11 +228,11 @@ func (d *rangesDir) Entries(ctx context.Context) ([]Entry, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
+	state := d.tab.current(ctx)
 	var out []Entry
 	begin := "000"
 	for _, end := range steps {
-		name := begin + rangeDots + end
-		out = append(out, Entry{Name: name, Dir: true, Inode: inodeOf("in table", d.tab.path, d.name, name)})
+		out = append(out, Entry{Name: begin + rangeDots + end, Dir: true, Inode: d.tab.inode(d.query(begin, end), state)})
 		begin = end
 	}
 	out = out[max(0, len(out)-d.tab.t.opts.ListInstants):]

@@ -100,6 +100,9 @@ func Open(ctx context.Context, s storage.Store, o *Options) (*Tree, error) {
 
 func (t *Tree) setDefaults() error {
 	o := &t.opts
+	if o.ListInstants < 0 || o.PollInterval < 0 || o.Memory < 0 {
+		return fmt.Errorf("instants to list (%d), poll interval (%v) and memory (%d) must not be negative", o.ListInstants, o.PollInterval, o.Memory)
+	}
 	if o.ListInstants == 0 {
 		o.ListInstants = 1000
 	}
@@ -144,7 +147,7 @@ func (t *Tree) findTables(ctx context.Context) (Dir, error) {
 	if listErr != nil {
 		return nil, listErr
 	}
-	if len(found) == 0 {
+	if len(found) == 0 || found[0] == "" { // no table, or one whose properties are missing
 		return nil, err
 	}
 	return &folder{w: w}, nil
@@ -159,7 +162,7 @@ func (t *Tree) Close() error {
 	return nil
 }
 
-// OnChange has f called after a table has changed.
+// OnChange has f called after a table has changed. It may be called by whoever looked a name up, so it must not wait for such.
 func (t *Tree) OnChange(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,14 +187,19 @@ func (t *Tree) Refresh(ctx context.Context) error {
 		}
 	}
 	if changed {
-		t.mu.Lock()
-		hooks := slices.Clone(t.hooks)
-		t.mu.Unlock()
-		for _, f := range hooks {
-			f()
-		}
+		t.tell()
 	}
 	return errors.Join(errs...)
+}
+
+// tell calls the hooks.
+func (t *Tree) tell() {
+	t.mu.Lock()
+	hooks := slices.Clone(t.hooks)
+	t.mu.Unlock()
+	for _, f := range hooks {
+		f()
+	}
 }
 
 // Run refreshes at each poll interval until ctx ends.
@@ -246,7 +254,7 @@ func (t *Tree) table(ctx context.Context, where string) (*table, error) {
 	if first := t.known[where]; first != nil {
 		return first, nil
 	}
-	tab = &table{t: t, path: where, store: store, hudi: h, views: map[string]*viewDir{}}
+	tab = &table{t: t, path: where, store: store, hudi: h, refreshing: make(chan struct{}, 1), views: map[string]*viewDir{}}
 	t.known[where] = tab
 	return tab, nil
 }

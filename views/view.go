@@ -23,7 +23,7 @@ type viewDir struct {
 }
 
 func newViewDir(tab *table, v *hudi.View) *viewDir {
-	return &viewDir{tab: tab, view: v, inode: inodeOf("view", tab.path, v.Query().String(), v.State())}
+	return &viewDir{tab: tab, view: v, inode: tab.inode(v.Query(), v.State())}
 }
 
 // partition is a folder of a view: its files, and the partition folders below it. It is not changed once made.
@@ -203,19 +203,44 @@ func (l layout) folders(path string) []string {
 		return nil
 	}
 	names := strings.Split(path, "/")
-	if l.form == "table" {
-		return names
-	}
 	for i, name := range names {
-		for _, f := range l.fields {
-			if v, ok := strings.CutPrefix(name, f+"="); ok {
-				name = v
-				break
-			}
+		if l.form != "table" {
+			name = l.plain(name)
 		}
-		names[i] = plainName(name)
+		names[i] = short(name)
 	}
 	return names
+}
+
+// plain is the folder's name for one part of a partition path: its value.
+func (l layout) plain(part string) string {
+	for _, f := range l.fields {
+		if v, ok := strings.CutPrefix(part, f+"="); ok {
+			return plainName(v)
+		}
+	}
+	return plainName(part)
+}
+
+// mayHave tells whether a name could be one of a view, now or before.
+func (l layout) mayHave(name string) bool {
+	switch {
+	case name == "" || strings.Contains(name, "*"):
+		return false
+	case name[0] == '.' || name[0] == '_':
+		return l.form == "table"
+	}
+	return true
+}
+
+// short cuts names that no kernel takes, as object stores have them.
+func short(name string) string {
+	const most = 255
+	if len(name) <= most {
+		return name
+	}
+	end := fmt.Sprintf("%%%016x", inodeOf("name", name))
+	return strings.ToValidUTF8(name[:most-len(end)], "") + end
 }
 
 // plainName escapes what engines would take for something else than a folder of files: they read a column out of a name

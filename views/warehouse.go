@@ -91,9 +91,14 @@ func (f *folder) Entries(ctx context.Context) ([]Entry, error) {
 	var out []Entry
 	for _, t := range tables {
 		name, ok := f.below(t)
-		if ok && (len(out) == 0 || out[len(out)-1].Name != name) {
-			out = append(out, Entry{Name: name, Dir: true, Inode: inodeOf("folder", join(f.path, name))})
+		if !ok || len(out) > 0 && out[len(out)-1].Name == name {
+			continue
 		}
+		kind := "folder"
+		if t == join(f.path, name) {
+			kind = "table"
+		}
+		out = append(out, Entry{Name: name, Dir: true, Inode: inodeOf(kind, join(f.path, name))})
 	}
 	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(out, func(a, b Entry) bool { return a.Name == b.Name }), nil
@@ -120,7 +125,7 @@ func (f *folder) Lookup(ctx context.Context, name string) (Node, error) {
 	if _, ok := slices.BinarySearch(tables, where); ok {
 		tab, err := f.w.t.table(ctx, where)
 		if err != nil {
-			return &refusedDir{inode: inodeOf("refused", where), err: classify(err), at: f.w.t.started}, nil
+			return &refusedDir{inode: inodeOf("table", where), err: classify(err), at: f.w.t.started}, nil
 		}
 		return &tableDir{tab}, nil
 	}
