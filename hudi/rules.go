@@ -145,8 +145,8 @@ func legacyRules(class string, marker render.Deletes) (rules, error) {
 // payloadRules are what 1.x makes of a payload class in a table with merge mode CUSTOM: combineAndGetUpdateValue, between log records too.
 func payloadRules(c *timeline.Config, class string, marker render.Deletes) (rules, error) {
 	r := rules{name: class, deletes: marker}
-	// 1.0 weighs deletes by ordering values. Tables that 0.x wrote are read by 1.1, where a delete always wins.
-	r.DeletesWin, r.DeletesByOrdering = c.Version < 8, c.Version >= 8
+	// 1.0 weighs deletes by ordering values. Tables that 0.x wrote are read by 1.1, where they act in commit order.
+	r.DeletesInOrder, r.DeletesByOrdering = c.Version < 8, c.Version >= 8
 	switch class {
 	case "OverwriteNonDefaultsWithLatestAvroPayload":
 		r.Fold.Take = merge.TakeNulls

@@ -48,10 +48,9 @@ type Rules struct {
 	// Legacy asks for what Hudi 0.x makes of deletes: a record after a delete always wins, and a delete always removes a base
 	// row. Between log records a delete with an ordering value is weighed by it, whatever Fold says.
 	Legacy bool
-	// DeletesWin lets a delete always win over an older log record.
-	DeletesWin bool
-	// PlainDeletes makes deletes act in commit order once a partial record has come: a record after one always wins, and one always
-	// removes a base row, as in Hudi 1.0.
+	// DeletesInOrder makes deletes act in commit order, whatever ordering values say: the newer of a delete and a row always wins.
+	DeletesInOrder bool
+	// PlainDeletes does so once a partial record has come, as in Hudi 1.0, but weighs a delete that is newer than a log record.
 	PlainDeletes bool
 	// DeletesByOrdering weighs a delete and a row by their ordering values, whatever Fold and Base say of two rows.
 	DeletesByOrdering bool
@@ -180,7 +179,7 @@ func (l *Log) newerWins(newer, older Entry) bool {
 		return byOrdering(l.rules.Fold.value(newer), l.rules.Fold.value(older), l.rules.Fold.OlderOnTie && !newer.Delete)
 	}
 	switch {
-	case newer.Delete && l.rules.DeletesWin, older.Delete && !newer.Delete && l.plainDeletes():
+	case (newer.Delete || older.Delete) && l.rules.DeletesInOrder, older.Delete && !newer.Delete && l.plainDeletes():
 		return true
 	case !l.rules.weighs(l.rules.Fold, newer.Delete || older.Delete):
 		return true
@@ -264,7 +263,7 @@ func (l *Log) logWins(e Entry, base []byte) bool {
 	switch {
 	case !l.rules.weighs(l.rules.Base, e.Delete):
 		return true
-	case e.Delete && (e.Unordered || l.rules.Legacy || l.plainDeletes()):
+	case e.Delete && (e.Unordered || l.rules.Legacy || l.rules.DeletesInOrder || l.plainDeletes()):
 		return true
 	}
 	return byOrdering(l.rules.Base.value(e), base, l.rules.Base.OlderOnTie)
