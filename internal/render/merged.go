@@ -10,11 +10,13 @@ import (
 	"github.com/hudifs/hudifs/internal/schema"
 )
 
-// Merged is a slice whose merge is planned. Its rows, those of the file that Render makes and in their order, can be read column by column.
+// Merged is a slice whose merge is planned. Its rows, those of the file that Render makes and in their order, can be read column by column,
+// one column at a time.
 type Merged struct {
 	in      *Input
 	plan    *plan
 	records *records
+	scratch *column.Vector
 }
 
 // Merge plans the merge of the slice.
@@ -26,14 +28,14 @@ func (in *Input) Merge(ctx context.Context) (*Merged, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Merged{in: in, plan: p, records: in.records(p)}, nil
+	return &Merged{in: in, plan: p, records: in.records(p), scratch: &column.Vector{}}, nil
 }
 
 // Groups is the number of row groups.
 func (m *Merged) Groups() int { return max(len(m.plan.groups), 1) }
 
 func (m *Merged) group(number int) *group {
-	return &group{in: m.in, plan: m.plan, records: m.records, number: number, last: number == m.Groups()-1}
+	return &group{in: m.in, plan: m.plan, records: m.records, number: number, last: number == m.Groups()-1, scratch: m.scratch}
 }
 
 // Rows is the number of rows of a row group.
