@@ -10,6 +10,7 @@ PKG     ?= ./...
 RUN     ?= .
 TIME    ?= 30s
 NAME    ?=
+CASES   ?= ../shared/corpus
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
 # The Go files of this module, without what tools and editors leave behind.
@@ -81,6 +82,10 @@ demo: ## mount a small real Hudi table and query it with DuckDB
 	@scripts/deps.sh demo
 	@$(MAKE) --no-print-directory -s build
 	@demo/demo.sh
+
+.PHONY: compatibility
+compatibility: deps build ## write docs/compatibility.md from the tables in CASES=
+	.venv/bin/python docs/compatibility.py ./hudifs $(CASES) > docs/compatibility.md
 
 .PHONY: testdata
 testdata: ## write the tables of testdata/ anew with Spark and Hudi (needs Java 17; 10 minutes)
