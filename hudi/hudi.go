@@ -218,6 +218,7 @@ type Info struct {
 	OrderingFields  []string
 	MergeMode       string
 	Timezone        string // of the timeline: LOCAL or UTC
+	LogsChanges     bool   // so that Changes can be asked
 	Properties      map[string]string
 }
 
@@ -227,7 +228,7 @@ func (t *Table) Info() Info {
 	c := st.config
 	i := Info{
 		Name: c.Name, Database: c.Database, Version: c.Version, Type: string(c.Type), RecordKeys: c.RecordKeys,
-		OrderingFields: c.OrderingFields, MergeMode: st.rules.name, Timezone: c.Timezone, Properties: c.Properties,
+		OrderingFields: c.OrderingFields, MergeMode: st.rules.name, Timezone: c.Timezone, LogsChanges: c.CDCEnabled, Properties: c.Properties,
 	}
 	for _, p := range c.PartitionFields {
 		i.PartitionFields = append(i.PartitionFields, p.Name)

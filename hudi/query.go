@@ -19,6 +19,7 @@ const (
 	incremental
 	readOptimized
 	difference
+	changeData
 )
 
 // Query says which rows of a table are asked for. The zero value is the latest snapshot.
@@ -47,6 +48,11 @@ func ReadOptimized() Query { return Query{kind: readOptimized} }
 // before everything. The order of the two says in which direction the difference is taken.
 func Difference(a, b string) Query { return Query{kind: difference, begin: a, end: b} }
 
+// Changes asks for the change records of the writes that were requested after begin and not after end, by requested time on every table
+// version: what was done to each row (op), by which write (ts_ms), and the row before and after as JSON text. The table must
+// log changes. The texts are those of AsOf, where 000 and earliest are before everything.
+func Changes(begin, end string) Query { return Query{kind: changeData, begin: begin, end: end} }
+
 func (q Query) String() string {
 	switch q.kind {
 	case asOf:
@@ -57,6 +63,8 @@ func (q Query) String() string {
 		return "read_optimized"
 	case difference:
 		return "diff " + q.begin + ".." + q.end
+	case changeData:
+		return "cdc " + q.begin + ".." + q.end
 	case latest:
 	}
 	return "latest"
@@ -66,6 +74,8 @@ func (q Query) String() string {
 type scope struct {
 	// at limits instants by their requested time; "" does not.
 	at string
+	// until is the first instant that is no longer wanted; "" is none.
+	until string
 	// only are the instants whose records are wanted, sorted; nil is all.
 	only     []string
 	baseOnly bool
@@ -78,7 +88,7 @@ type scope struct {
 }
 
 func (s *scope) wants(instant string) bool {
-	if s.at != "" && instant > s.at {
+	if s.at != "" && instant > s.at || s.until != "" && instant >= s.until {
 		return false
 	}
 	if s.only == nil {
@@ -97,6 +107,8 @@ func (t *Table) resolve(ctx context.Context, st *state, q Query) (*scope, error)
 		return t.resolveRange(ctx, st, q.begin, q.end)
 	case difference:
 		return t.resolveDifference(ctx, st, q.begin, q.end)
+	case changeData:
+		return t.resolveChanges(ctx, st, q.begin, q.end)
 	case latest, readOptimized:
 	}
 	return &scope{baseOnly: q.kind == readOptimized, newest: newestOf(st.tl.CompletedWrites())}, nil

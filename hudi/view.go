@@ -94,6 +94,9 @@ func (v *View) list(ctx context.Context) (*content, error) {
 	if v.query.kind == difference {
 		return v.listDifference(ctx)
 	}
+	if v.query.kind == changeData {
+		return v.listChanges(ctx)
+	}
 	files, target, err := v.show(ctx)
 	if err != nil {
 		return nil, err

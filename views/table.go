@@ -119,6 +119,7 @@ type tableDir struct{ tab *table }
 const (
 	latestName      = "latest"
 	asOfName        = "asof"
+	changesName     = "cdc"
 	incrementalName = "incremental"
 	differenceName  = "diff"
 	optimizedName   = "read_optimized"
@@ -140,7 +141,10 @@ func (d *tableDir) Xattrs(context.Context) (map[string]string, error) {
 func (d *tableDir) Entries(ctx context.Context) ([]Entry, error) {
 	state := d.tab.current(ctx)
 	var out []Entry
-	for _, name := range []string{aboutName, asOfName, differenceName, incrementalName, latestName, optimizedName} {
+	for _, name := range []string{aboutName, asOfName, changesName, differenceName, incrementalName, latestName, optimizedName} {
+		if name == changesName && !d.tab.hudi.Info().LogsChanges {
+			continue // it can be looked up, and says why it can't be listed
+		}
 		e := Entry{Name: name, Dir: true, Inode: inodeOf("in table", d.tab.path, name)}
 		switch name {
 		case latestName:
@@ -162,9 +166,11 @@ func (d *tableDir) Lookup(ctx context.Context, name string) (Node, error) {
 	case asOfName:
 		return &asOfDir{d.tab}, nil
 	case incrementalName:
-		return &rangesDir{d.tab, incrementalName, d.tab.hudi.Steps, hudi.Incremental}, nil
+		return &rangesDir{d.tab, incrementalName, fromTheStart(d.tab.hudi.Steps), hudi.Incremental}, nil
 	case differenceName:
-		return &rangesDir{d.tab, differenceName, d.tab.hudi.Differences, hudi.Difference}, nil
+		return &rangesDir{d.tab, differenceName, fromTheStart(d.tab.hudi.Differences), hudi.Difference}, nil
+	case changesName:
+		return &rangesDir{d.tab, changesName, d.tab.hudi.ChangeSteps, hudi.Changes}, nil
 	case aboutName:
 		return &aboutDir{d.tab}, nil
 	}
@@ -211,29 +217,40 @@ func (d *asOfDir) Lookup(ctx context.Context, name string) (Node, error) {
 type rangesDir struct {
 	tab   *table
 	name  string
-	steps func(context.Context) ([]string, error)
+	times func(context.Context) ([]string, error) // between which the steps are
 	query func(begin, end string) hudi.Query
 }
 
 const rangeDots = ".."
 
+// fromTheStart puts the begin of everything before some times.
+func fromTheStart(times func(context.Context) ([]string, error)) func(context.Context) ([]string, error) {
+	return func(ctx context.Context) ([]string, error) {
+		t, err := times(ctx)
+		return append([]string{"000"}, t...), err
+	}
+}
+
 func (d *rangesDir) Attr(context.Context) (Attr, error) {
 	return Attr{Inode: inodeOf("in table", d.tab.path, d.name), Dir: true, ModTime: d.tab.modTime()}, nil
 }
 
-func (d *rangesDir) Xattrs(context.Context) (map[string]string, error) { return nil, nil }
+func (d *rangesDir) Xattrs(ctx context.Context) (map[string]string, error) {
+	if _, err := d.times(ctx); errors.Is(err, hudi.ErrRefused) {
+		return map[string]string{xattrError: err.Error()}, nil
+	}
+	return nil, nil
+}
 
 func (d *rangesDir) Entries(ctx context.Context) ([]Entry, error) {
-	steps, err := d.steps(ctx)
+	times, err := d.times(ctx)
 	if err != nil {
 		return nil, classify(err)
 	}
 	state := d.tab.current(ctx)
 	var out []Entry
-	begin := "000"
-	for _, end := range steps {
-		out = append(out, Entry{Name: begin + rangeDots + end, Dir: true, Inode: d.tab.inode(d.query(begin, end), state)})
-		begin = end
+	for i := 1; i < len(times); i++ {
+		out = append(out, Entry{Name: times[i-1] + rangeDots + times[i], Dir: true, Inode: d.tab.inode(d.query(times[i-1], times[i]), state)})
 	}
 	out = out[max(0, len(out)-d.tab.t.opts.ListInstants):]
 	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })

@@ -35,9 +35,10 @@ const policy = `
 	internal/fsview:     storage internal/logfile
 	internal/bootstrap:  storage internal/avro internal/hfile
 	internal/render:     storage merge internal/logfile internal/pqfile internal/schema internal/column
+	internal/changes:    internal/timeline internal/fsview internal/render internal/logfile internal/pqfile internal/schema internal/column
 	internal/rowdiff:    internal/pqfile internal/schema internal/column
 	internal/mdt:        storage internal/avro internal/hfile internal/logfile internal/timeline internal/fsview internal/render
-	hudi:                storage merge internal/mdt internal/bootstrap internal/rowdiff internal/render internal/fsview internal/timeline internal/schema internal/logfile internal/pqfile
+	hudi:                storage merge internal/mdt internal/bootstrap internal/changes internal/rowdiff internal/render internal/fsview internal/timeline internal/schema internal/logfile internal/pqfile
 	views:               storage cache hudi
 	fusefs:              storage views
 	cmd/hudifs:          storage storage/filestore cache hudi views fusefs

@@ -18,11 +18,11 @@ type content interface {
 	columns(target *schema.Message, leaves []int) ([]*column.Vector, error)
 }
 
-// OpenData opens the records of an Avro or Parquet data block; the content of an Avro block is read as a whole.
+// OpenData opens the records of an Avro or Parquet data block, or of one of change data; the content of Avro records is read as a whole.
 func OpenData(r io.ReaderAt, b Block) (*Data, error) {
 	open := openAvro
 	switch b.Type {
-	case AvroData:
+	case AvroData, CDCData:
 	case ParquetData:
 		open = openParquet
 	default:
