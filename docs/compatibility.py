@@ -88,10 +88,17 @@ def run(binary, path):
     return meta, out
 
 
-def peer(view):
-    """hudi-rs: equal, else, or unknown."""
+def peer(meta, view):
+    """Whether hudi-rs gave Hudi's answer; None where it was not asked."""
     said = view.get("peer_hudi_rs")
     if said is None:
+        key = view["kind"]
+        if key == "asof":
+            key += " " + view["instant"]
+        if key == "incremental":
+            key += f" {view.get('begin')}..{view.get('end')}"
+        said = next(iter((meta.get("peer") or {}).values()), {}).get(key)
+    if not isinstance(said, str):
         return None
     return said.startswith("ok") or said.startswith("both error")
 
@@ -112,7 +119,7 @@ def main():
         version = int(name[1])
         about.setdefault(feature(name), (meta.get("description") or "").replace("|", "/"))
         count = collections.Counter(r for _, r, _ in results)
-        known = [peer(v) for v, _, _ in results if peer(v) is not None]
+        known = [p for p in (peer(meta, v) for v, _, _ in results) if p is not None]
         rows[feature(name)][version] = (count, sum(known), len(known))
         total.update(count)
         theirs.update(known)
