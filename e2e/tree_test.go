@@ -130,7 +130,7 @@ func sorted(files map[string]int64) []string {
 // show the same views with the same names, sizes and bytes.
 func testTwice(t *testing.T, c caseFile, m mounted) {
 	second := mount(t, c.unpack(t))
-	for _, dir := range []string{"asof", "incremental"} {
+	for _, dir := range []string{"asof", "incremental", "diff"} {
 		if want, got := names(t, m.path(dir)), names(t, second.path(dir)); !slices.Equal(want, got) {
 			t.Errorf("%s: one daemon lists %v, another %v", dir, want, got)
 		}
