@@ -342,7 +342,9 @@ func (c *changeFile) Slice(ctx context.Context, s changes.Slice, target *schema.
 		}
 		f.logs = append(f.logs, fsview.LogFile{Name: l, File: name, Size: c.folder.sizes[name]})
 	}
-	slices.SortFunc(f.logs, func(a, b fsview.LogFile) int { return cmp.Or(logfile.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File)) })
+	slices.SortFunc(f.logs, func(a, b fsview.LogFile) int {
+		return cmp.Or(logfile.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File))
+	})
 	in, done, err := f.input(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -263,7 +263,7 @@ func (l *Log) logWins(e Entry, base []byte) bool {
 	switch {
 	case !l.rules.weighs(l.rules.Base, e.Delete):
 		return true
-	case e.Delete && (e.Unordered || l.rules.Legacy || l.rules.DeletesInOrder || l.plainDeletes()):
+	case e.Delete && (e.Unordered || l.rules.Legacy || l.rules.DeletesInOrder || l.rules.DeletesBase || l.plainDeletes()):
 		return true
 	}
 	return byOrdering(l.rules.Base.value(e), base, l.rules.Base.OlderOnTie)

@@ -65,6 +65,22 @@ func TestFoldAndMatch(t *testing.T) {
 	}
 }
 
+// TestDeletesBase holds a delete that is older than its base row: it takes the row away, and folds as ever among log records.
+func TestDeletesBase(t *testing.T) {
+	always := merge.EventTime
+	always.DeletesBase = true
+	for _, c := range []struct{ log, base, want string }{
+		{"-a5", "a10", "gone"},
+		{"-a5", "", "gone"},
+		{"a20 -a5", "a10", "a20"},
+		{"a5", "a10", "base"},
+	} {
+		if got := outcome(always, c.log, c.base); got != c.want {
+			t.Errorf("log %q on base %q: %s, want %s", c.log, c.base, got, c.want)
+		}
+	}
+}
+
 func outcome(r merge.Rules, log, base string) string {
 	l := merge.NewLog(r)
 	steps := strings.Fields(log)

@@ -242,7 +242,6 @@ func TestOpenDataErrors(t *testing.T) {
 		{"no schema", AvroData, nil, content(3, 0), schema.ErrInvalid, "log block at byte 0"},
 		{"the schema of a number", AvroData, map[HeaderKey]string{SchemaText: `"int"`}, content(3, 0), ErrCorrupt, "expected the schema of a record"},
 		{"HFile", HFileData, header, nil, ErrUnsupported, "records of a HFile data block"},
-		{"change data", CDCData, header, content(3, 0), ErrUnsupported, "records of a CDC data block"},
 		{"deletes", DeleteBlock, header, nil, ErrUnsupported, "records of a delete block"},
 		{"no Parquet", ParquetData, header, []byte("PAR1 and no more"), ErrCorrupt, "Parquet file from byte"},
 	} {
