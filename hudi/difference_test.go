@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -420,6 +421,17 @@ func realTables(t *testing.T) map[string][]string {
 	return out
 }
 
+// openReal opens a zipped table, with the files that it was bootstrapped from.
+func openReal(t *testing.T, file string) (*hudi.Table, error) {
+	t.Helper()
+	var o hudi.Options
+	source := filepath.Join(filepath.Dir(file), "bootstrap_source.zip")
+	if _, err := os.Stat(source); err == nil {
+		o.BootstrapSource = unzip(t, source)
+	}
+	return hudi.Open(t.Context(), unzip(t, file), &o)
+}
+
 // As of a, with the difference between a and b, is as of b: for pairs of instants of every table, in both directions.
 func TestDifferences(t *testing.T) {
 	if *seed == 0 {
@@ -429,7 +441,7 @@ func TestDifferences(t *testing.T) {
 	tables, compared, rows, skipped := 0, 0, 0, 0
 	for pattern, found := range realTables(t) {
 		for _, file := range found {
-			table, err := hudi.Open(t.Context(), unzip(t, file), nil)
+			table, err := openReal(t, file)
 			if err != nil {
 				continue
 			}
@@ -471,7 +483,7 @@ func TestServicesChangeNothing(t *testing.T) {
 	services := 0
 	for _, found := range realTables(t) {
 		for _, file := range found {
-			table, err := hudi.Open(t.Context(), unzip(t, file), nil)
+			table, err := openReal(t, file)
 			if err != nil {
 				continue
 			}
