@@ -237,7 +237,7 @@ func (d *rangesDir) Attr(context.Context) (Attr, error) {
 
 func (d *rangesDir) Xattrs(ctx context.Context) (map[string]string, error) {
 	if _, err := d.times(ctx); errors.Is(err, hudi.ErrRefused) {
-		return map[string]string{xattrError: err.Error()}, nil
+		return map[string]string{xattrError: classify(err).Error()}, nil
 	}
 	return nil, nil
 }

@@ -1,4 +1,4 @@
-// Package views shows Hudi tables and queries on them as directory trees: latest/, asof/<instant>/, incremental/<begin>..<end>/, diff/<a>..<b>/,
+// Package views shows Hudi tables and queries on them as directory trees: latest/, asof/<instant>/, incremental/<begin>..<end>/, cdc/<begin>..<end>/, diff/<a>..<b>/,
 // read_optimized/ and .hudi/ below a table, and tables below a warehouse. It knows nothing of FUSE: fusefs, the commands
 // that need no mount, and tests walk the same trees.
 package views

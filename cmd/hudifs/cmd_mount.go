@@ -30,6 +30,7 @@ existing folder MOUNTPOINT:
   latest/                        the newest snapshot
   asof/<instant>/                the snapshot at an instant or a time
   incremental/<begin>..<end>/    what changed after begin, up to end
+  cdc/<begin>..<end>/            change records, where the table logs changes
   diff/<a>..<b>/                 the rows that differ between asof/<a> and asof/<b>
   read_optimized/                the newest base files, without their logs
   .hudi/                         timeline, schema, configuration, status
