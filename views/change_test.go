@@ -468,7 +468,7 @@ func TestErrors(t *testing.T) {
 			_, err := n.(views.File).Open(t.Context())
 			classes := []error{fs.ErrNotExist, fs.ErrPermission, views.ErrStale, views.ErrRefused, views.ErrNoSpace, storage.ErrUnavailable, context.Canceled}
 			for _, c := range classes {
-				if errors.Is(err, c) != (c == tt.want) {
+				if is := errors.Is(tt.want, c); errors.Is(err, c) != is {
 					t.Errorf("open: %v: is %v: %v", err, c, errors.Is(err, c))
 				}
 			}

@@ -22,7 +22,7 @@ func ParseAvro(text string) (*Type, error) {
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("%w: Avro schema at byte %d: %v", ErrInvalid, d.InputOffset(), err)
+		return nil, fmt.Errorf("%w: Avro schema at byte %d: %w", ErrInvalid, d.InputOffset(), err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("%w: Avro schema at byte %d: expected the end of the text", ErrInvalid, d.InputOffset())

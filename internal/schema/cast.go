@@ -75,8 +75,9 @@ func unitsPerSecond(l Logical) (int64, bool) {
 		return 1e6, true
 	case TimestampNanos, LocalTimestampNanos:
 		return 1e9, true
+	default:
+		return 0, false
 	}
-	return 0, false
 }
 
 func floorDiv(v, d int64) int64 {
@@ -301,26 +302,36 @@ func castToDecimal(from, to Scalar) (Cast, error) {
 	if from == to {
 		return nil, nil
 	}
-	var value func(b []byte) (*big.Int, int, error)
 	switch {
 	case from.Logical == Decimal:
-		value = func(b []byte) (*big.Int, int, error) { return from.Unscaled(b), from.Scale, nil }
 	case from.Kind == column.Bytes && !from.Text && from.Logical == None || from.Kind == column.Fixed:
 		// A writer that dropped the annotation: the bytes are the unscaled value.
-		value = func(b []byte) (*big.Int, int, error) { return BigEndian(b), to.Scale, nil }
+		from.Scale = to.Scale
 	default:
-		text := textOf(from)
-		if from.Text {
-			text = func(b []byte) string { return string(b) }
-		}
-		if text == nil || from.Logical != None || from.Kind == column.Bool {
-			return nil, invalid("%v cannot become %v", from, to)
-		}
-		value = func(b []byte) (*big.Int, int, error) { return parseDecimal(text(b)) }
+		return castTextToDecimal(from, to)
 	}
 	return func(dst, src *column.Vector) error {
 		for i := range src.Values() {
-			v, scale, err := value(src.Value(i))
+			if err := appendDecimal(dst, to, rescale(from.Unscaled(src.Value(i)), from.Scale, to.Scale)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// castTextToDecimal takes numbers by their decimal text.
+func castTextToDecimal(from, to Scalar) (Cast, error) {
+	text := textOf(from)
+	if from.Text {
+		text = func(b []byte) string { return string(b) }
+	}
+	if text == nil || from.Logical != None || from.Kind == column.Bool {
+		return nil, invalid("%v cannot become %v", from, to)
+	}
+	return func(dst, src *column.Vector) error {
+		for i := range src.Values() {
+			v, scale, err := parseDecimal(text(src.Value(i)))
 			if err != nil {
 				return err
 			}

@@ -83,10 +83,6 @@ func TestRealFiles(t *testing.T) {
 			}
 			text, ok := p.Lookup("parquet.avro.schema")
 			if !ok {
-				text, ok = p.Lookup("org.apache.spark.sql.parquet.row.metadata")
-				if ok {
-					return // written by Spark's row writer, whose schema is no Avro
-				}
 				typ, err := m.Type()
 				if err != nil {
 					t.Errorf("%s: %v", name, err)

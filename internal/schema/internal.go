@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -52,6 +53,7 @@ func (t *internalType) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// UnmarshalJSON reads the schema as commits and schema histories have it.
 func (s *Internal) UnmarshalJSON(b []byte) error {
 	var raw struct {
 		Version json.Number     `json:"version_id"`
@@ -84,6 +86,9 @@ func ParseHistory(text []byte) ([]*Internal, error) {
 	}
 	if err := json.Unmarshal(text, &raw); err != nil {
 		return nil, invalid("schema history: %v", err)
+	}
+	if slices.Contains(raw.Schemas, nil) {
+		return nil, invalid("schema history: null for a schema")
 	}
 	return raw.Schemas, nil
 }

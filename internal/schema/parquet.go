@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go/deprecated"
@@ -87,7 +88,7 @@ func (m *Message) Find(path string) *Node {
 	}
 	fields := m.Fields
 	var at *Node
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		if at = named(fields, name); at == nil {
 			return nil
 		}
@@ -117,7 +118,7 @@ func newMessage(fields []*Node) (*Message, error) {
 			rep++
 		}
 		n.MaxDef, n.MaxRep, n.Index = def, rep, -1
-		path = append(path[:len(path):len(path)], n.Name)
+		path = append(slices.Clip(path), n.Name)
 		if n.Shape == LeafShape {
 			n.Index, n.Path = len(m.Leaves), path
 			n.Leaf = column.Leaf{Kind: n.Scalar.Kind, Size: n.Scalar.Size, MaxRep: rep, MaxDef: def}
@@ -235,6 +236,7 @@ func shapeOf(n *Node) Shape {
 			if len(inner.Children) == 2 {
 				return MapShape
 			}
+		default:
 		}
 	}
 	return StructShape

@@ -46,6 +46,7 @@ func (f *form) element() element {
 		r = optional
 	}
 	switch f.kind {
+	case leafForm:
 	case recordForm:
 		g := group(r, f.name)
 		for _, c := range f.children {
@@ -161,6 +162,7 @@ func project(v any, from, to *form) (any, error) {
 		return nil, nil
 	}
 	switch to.kind {
+	case listForm:
 	case leafForm:
 		return widen(v.([]byte), from.typ, to.typ), nil
 	case recordForm:
@@ -316,6 +318,7 @@ func drawValue(t *rapid.T, f *form) any {
 		return binary.LittleEndian.AppendUint32(nil, uint32(n))
 	case format.Int64:
 		return binary.LittleEndian.AppendUint64(nil, uint64(n)<<20)
+	default:
 	}
 	return fmt.Append(nil, n)[:rapid.IntRange(0, 1).Draw(t, "length")]
 }

@@ -164,6 +164,7 @@ func converted(s *Scalar, e format.SchemaElement) {
 		s.Logical = TimestampMillis
 	case deprecated.TimestampMicros:
 		s.Logical = TimestampMicros
+	default:
 	}
 }
 
@@ -184,8 +185,9 @@ func (s Scalar) element() format.SchemaElement {
 			return format.TimeUnit{Value: &format.MilliSeconds{}}
 		case TimestampNanos, LocalTimestampNanos:
 			return format.TimeUnit{Value: &format.NanoSeconds{}}
+		default:
+			return format.TimeUnit{Value: &format.MicroSeconds{}}
 		}
-		return format.TimeUnit{Value: &format.MicroSeconds{}}
 	}
 	switch s.Logical {
 	case Decimal:

@@ -48,6 +48,7 @@ func targetNode(name string, t *Type, form *Node) (*Node, error) {
 		return targetMap(name, t, form)
 	case Union:
 		return nil, invalid("column %s: a union of %d types has no Parquet form", name, len(t.Branches))
+	default:
 	}
 	if t.Kind == Fixed && t.Size == 0 {
 		return nil, invalid("column %s: a fixed of no bytes has no Parquet form", name)

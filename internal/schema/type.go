@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // Kind is what a Type is, after Avro's names.
 type Kind uint8
 
@@ -116,12 +118,7 @@ var metaFields = []string{CommitTime, CommitSeqno, RecordKey, PartitionPath, Fil
 
 // IsMeta tells whether a column is one of Hudi's meta fields.
 func IsMeta(name string) bool {
-	for _, m := range metaFields {
-		if m == name {
-			return true
-		}
-	}
-	return name == Operation
+	return name == Operation || slices.Contains(metaFields, name)
 }
 
 // WithMeta puts the meta fields in front of a table's columns; those that the record has already are moved there.

@@ -12,7 +12,7 @@ import (
 // decimals. Times stay numbers in the column's unit; those of 96 bits are bytes.
 func (s Scalar) Value(b []byte) any {
 	if s.Logical == Decimal {
-		return new(big.Rat).SetFrac(s.Unscaled(b), pow10(s.Scale))
+		return new(big.Rat).SetFrac(s.Unscaled(b), powerOfTen(s.Scale))
 	}
 	le := binary.LittleEndian
 	switch s.Kind {
@@ -33,8 +33,6 @@ func (s Scalar) Value(b []byte) any {
 		return append([]byte(nil), b...)
 	}
 }
-
-func pow10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
 // Bytes is the reverse of Value. It fails for a value of another type, or one that does not fit.
 func (s Scalar) Bytes(v any) ([]byte, error) {
@@ -81,11 +79,11 @@ func (s Scalar) Bytes(v any) ([]byte, error) {
 }
 
 func (s Scalar) decimal(v *big.Rat) ([]byte, error) {
-	scaled := new(big.Rat).Mul(v, new(big.Rat).SetInt(pow10(s.Scale)))
+	scaled := new(big.Rat).Mul(v, new(big.Rat).SetInt(powerOfTen(s.Scale)))
 	if !scaled.IsInt() {
 		return nil, invalid("%s has more than %d digits behind the point", v.RatString(), s.Scale)
 	}
-	if scaled.Num().CmpAbs(pow10(s.Precision)) >= 0 {
+	if scaled.Num().CmpAbs(powerOfTen(s.Precision)) >= 0 {
 		return nil, invalid("%s has more than %d digits", v.RatString(), s.Precision)
 	}
 	dst := column.New(column.Leaf{Kind: s.Kind, Size: s.Size})
