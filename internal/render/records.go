@@ -168,57 +168,49 @@ func (c *columnWriter) chooser() *chooser {
 
 // choose finds the record that gives the column's value of a record or composite, or merge.BaseRow.
 func (c *chooser) choose(a int32) int32 {
-	for a >= merge.FirstComposite {
-		m := c.plan.composites[a-merge.FirstComposite]
-		switch {
-		case m.Choice != nil && m.Choice.Set[c.top]:
-			a = m.Choice.Added
-		case m.Choice != nil && m.Choice.Take[c.top]:
-			a = m.Loser
-		case c.meta && m.Meta != m.Winner:
-			a = m.Meta
-		case c.leaves(m):
-			a = m.Loser
-		default:
-			a = m.Winner
-		}
-	}
-	return a
+	r, _ := c.resolve(a)
+	return r
 }
 
-// leaves tells whether the winner leaves the column to the loser.
-func (c *chooser) leaves(m merge.Composite) bool {
-	if !c.knows(m.Winner) {
-		return c.knows(m.Loser)
+// resolve does so, and tells whether that version has the column at all. It looks at each version that a composite was put together from
+// once: there may be as many as a key has log records.
+func (c *chooser) resolve(a int32) (record int32, has bool) {
+	if a < merge.FirstComposite {
+		return a, c.has == nil || a == merge.BaseRow || c.has[c.records.of[c.records.place[a]]]
 	}
-	switch m.Take {
-	case merge.TakeNulls:
-		return c.look(m.Winner).null
-	case merge.TakeUnavailable:
-		return c.text && c.look(m.Winner).unavailable
-	case merge.TakeNothing:
+	m := c.plan.composites[a-merge.FirstComposite]
+	switch {
+	case m.Choice != nil && m.Choice.Set[c.top]:
+		return m.Choice.Added, true
+	case m.Choice != nil && m.Choice.Take[c.top]:
+		return c.resolve(m.Loser)
+	case c.meta && m.Meta != m.Winner:
+		return c.resolve(m.Meta)
 	}
-	return false
+	record, has = c.resolve(m.Winner)
+	if has && !c.open(record, m.Take) {
+		return record, true
+	}
+	if loser, ok := c.resolve(m.Loser); ok {
+		return loser, true
+	}
+	return record, has
 }
 
-// knows tells whether a version has the column at all.
-func (c *chooser) knows(a int32) bool {
-	if c.has == nil || a == merge.BaseRow {
-		return true
+// open tells whether a version that has the column leaves its value to another one.
+func (c *chooser) open(a int32, take merge.Take) bool {
+	if take == merge.TakeNothing || take == merge.TakeUnavailable && !c.text {
+		return false
 	}
-	if a >= merge.FirstComposite {
-		m := c.plan.composites[a-merge.FirstComposite]
-		return c.knows(m.Winner) || c.knows(m.Loser)
+	v := c.base
+	if a != merge.BaseRow {
+		k := int(c.records.place[a])
+		v = look(c.taken, c.index.Span(k, k+1), c.unusable, nil)
 	}
-	return c.has[c.records.of[c.records.place[a]]]
-}
-
-func (c *chooser) look(a int32) value {
-	if a = c.choose(a); a == merge.BaseRow {
-		return c.base
+	if take == merge.TakeNulls {
+		return v.null
 	}
-	k := int(c.records.place[a])
-	return look(c.taken, c.index.Span(k, k+1), c.unusable, nil)
+	return v.unavailable
 }
 
 // look reads what choosing needs of a row's value. A column is null where its outermost level is.

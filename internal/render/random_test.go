@@ -1,0 +1,314 @@
+package render_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go/format"
+	"pgregory.net/rapid"
+
+	"github.com/hudifs/hudifs/internal/logfile"
+	"github.com/hudifs/hudifs/internal/pqfile"
+	"github.com/hudifs/hudifs/internal/render"
+	"github.com/hudifs/hudifs/internal/schema"
+	"github.com/hudifs/hudifs/merge"
+)
+
+// version is a row of the naive merge, or a delete.
+type version struct {
+	row     row
+	deleted bool
+	ts      *int64          // of a delete: nil is none
+	has     map[string]bool // the columns of a partial row; nil is all
+}
+
+func (v version) time() int64 {
+	if v.ts != nil {
+		return *v.ts
+	}
+	return v.row["ts"].(int64)
+}
+
+// naive merges rows one by one, as the rules of the two merge modes are told in words.
+type naive struct {
+	eventTime, takeNulls bool
+}
+
+// newerWins tells which of two versions of a key stands.
+func (n naive) newerWins(newer, older version, base bool) bool {
+	if !n.eventTime {
+		return true
+	}
+	if older.deleted && older.ts == nil {
+		return !newer.deleted
+	}
+	if newer.deleted && newer.ts == nil {
+		return true
+	}
+	return newer.time() >= older.time()
+}
+
+func (n naive) fold(newer, older version, base bool) version {
+	winner, loser := newer, older
+	if !n.newerWins(newer, older, base) {
+		winner, loser = older, newer
+	}
+	if winner.deleted || loser.deleted || !n.takeNulls && winner.has == nil {
+		return winner
+	}
+	out := version{row: row{}}
+	if winner.has != nil && loser.has != nil {
+		out.has = map[string]bool{}
+	}
+	for c := range wideColumns {
+		v, has := winner.row[c], winner.has == nil || winner.has[c]
+		loserHas := loser.has == nil || loser.has[c]
+		if (!has || n.takeNulls && v == nil) && loserHas {
+			v = loser.row[c]
+		}
+		out.row[c] = v
+		if out.has != nil && (has || loserHas) {
+			out.has[c] = true
+		}
+	}
+	return out
+}
+
+var wideColumns = func() map[string]bool {
+	typ, err := schema.ParseAvro(wide)
+	if err != nil {
+		panic(err)
+	}
+	out := map[string]bool{}
+	for _, f := range typ.Fields {
+		out[f.Name] = true
+	}
+	return out
+}()
+
+func (n naive) merge(base []row, log []logged) []row {
+	var order []string
+	entries := map[string]version{}
+	for _, l := range log {
+		if e, ok := entries[l.key]; ok {
+			entries[l.key] = n.fold(l.version, e, false)
+		} else {
+			order = append(order, l.key)
+			entries[l.key] = l.version
+		}
+	}
+	var out []row
+	met := map[string]bool{}
+	for _, r := range base {
+		e, ok := entries[r.key()]
+		if !ok || met[r.key()] {
+			out = append(out, r)
+			continue
+		}
+		met[r.key()] = true
+		if v := n.fold(e, version{row: r}, true); !v.deleted {
+			out = append(out, v.row)
+		}
+	}
+	for _, k := range order {
+		if e := entries[k]; !e.deleted && !met[k] {
+			out = append(out, e.row)
+		}
+	}
+	return out
+}
+
+type logged struct {
+	key string
+	version
+}
+
+// drawn is a random slice, and its rows.
+type drawn struct {
+	slice
+	want []string
+}
+
+func drawSlice(rt *rapid.T, t testing.TB) *drawn {
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 7))
+	draw := func(name string, of ...int) int { return rapid.SampledFrom(of).Draw(rt, name) }
+	gen := func(name string) *randomRows {
+		return &randomRows{
+			Rand: r, nulls: float64(draw(name+" nulls", 0, 2, 10)) / 10, distinct: draw(name+" distinct", 0, 1, 3), length: draw(name+" length", 0, 3, 40, 700),
+		}
+	}
+	old, fresh := gen("base"), gen("log")
+	n := naive{eventTime: draw("event time", 0, 1) == 1, takeNulls: draw("take nulls", 0, 0, 1) == 1}
+	target := targetOf(t, wide)
+
+	count := draw("base rows", -1, 0, 1, 7, 60, 150)
+	keys := max(count, 5)
+	key := func() string { return fmt.Sprintf("k%03d", r.IntN(keys+keys/4)) }
+	var base []row
+	for i := range count {
+		k := fmt.Sprintf("k%03d", i)
+		if draw("duplicates", 0, 0, 0, 1) == 1 && i > 0 {
+			k = fmt.Sprintf("k%03d", i-1)
+		}
+		base = append(base, old.row(k, int64(r.IntN(20)), "001"))
+	}
+	d := &drawn{}
+	if count >= 0 {
+		l := layout{page: draw("page", 1, 13, 1000), codec: rapid.SampledFrom([]format.CompressionCodec{format.Uncompressed, format.Snappy, format.Zstd}).Draw(rt, "codec")}
+		for left := count; left > 0; {
+			n := 1 + r.IntN(left)
+			l.groups = append(l.groups, n)
+			left -= n
+		}
+		fixed := draw("mode", -1, 0, 1, 2, 3, 4)
+		l.mode = func(int, int) pageMode {
+			if fixed >= 0 {
+				return pageMode(fixed)
+			}
+			return pageMode(r.IntN(int(modes)))
+		}
+		d.base = baseFile(t, target, vectors(t, wide, target, base), l)
+	}
+	var log []logged
+	share := draw("touched", 0, 1, 30, 150)
+	partial := partialAvro(t, "ts", "s", "st")
+	for b := range draw("blocks", 0, 1, 2, 5) {
+		instant := fmt.Sprintf("%03d", b+2)
+		if draw("kind", 0, 0, 0, 1) == 1 {
+			var deletes []del
+			for range r.IntN(share + 1) {
+				x := del{key: key()}
+				if r.IntN(2) == 0 {
+					ts := int64(r.IntN(20))
+					x.ts = &ts
+				}
+				deletes = append(deletes, x)
+				log = append(log, logged{x.key, version{deleted: true, ts: x.ts}})
+			}
+			d.logs = append(d.logs, deleteBlock(instant, deletes...))
+			continue
+		}
+		var rows []row
+		avro, has := wide, map[string]bool(nil)
+		header := map[logfile.HeaderKey]string{logfile.InstantTime: instant}
+		if draw("partial", 0, 0, 0, 1) == 1 {
+			avro, has = partial, map[string]bool{"ts": true, "s": true, "st": true}
+			for _, f := range parse(t, avro).Fields {
+				has[f.Name] = true
+			}
+			header[logfile.IsPartial] = "true"
+		}
+		header[logfile.SchemaText] = avro
+		for range r.IntN(share + 1) {
+			x := fresh.row(key(), int64(r.IntN(20)), instant)
+			if has != nil {
+				for c := range x {
+					if !has[c] {
+						delete(x, c)
+					}
+				}
+			}
+			rows = append(rows, x)
+			log = append(log, logged{x.key(), version{row: x, has: has}})
+		}
+		d.logs = append(d.logs, block(logfile.AvroData, header, avroContent(t, avro, rows)))
+	}
+	d.input = render.Input{Target: target, Ordering: []string{"ts"}}
+	if n.eventTime {
+		d.input.Rules = merge.EventTime
+	}
+	if n.takeNulls {
+		d.input.Rules.Fold.Take, d.input.Rules.Base.Take = merge.TakeNulls, merge.TakeNulls
+	}
+	want := n.merge(base, log)
+	d.want = linesOf(t, wide, target, want)
+	return d
+}
+
+// Whatever the base file looks like and the log says, the file has the rows of a naive merge, within the size that was promised, and the
+// same bytes when it is rendered again.
+func TestRenderedRowsAreThoseOfANaiveMerge(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := drawSlice(rt, t)
+		file, err := d.bytes(t)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if err := same(file, d.want); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// Bytes that are flipped make an error, or nothing: the pages of base files are checked. Log records are not, so that other values can come out,
+// but nothing else.
+func TestFlippedBytes(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := drawSlice(rt, t)
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "flips"), 8))
+		inBase := len(d.base) > 0 && (len(d.logs) == 0 || r.IntN(2) == 0)
+		pages := 0 // where the pages of the base file end
+		if inBase {
+			f, err := d.open()
+			if err != nil {
+				rt.Fatal(err)
+			}
+			for g := range f.Base.Groups() {
+				for i := range f.Base.Schema.Leaves {
+					m := f.Base.Column(g, i)
+					pages = max(pages, int(max(m.DataPageOffset, m.DictionaryPageOffset)+m.TotalCompressedSize))
+				}
+			}
+		}
+		target := &d.base
+		if !inBase {
+			if len(d.logs) == 0 {
+				return
+			}
+			target = &d.logs[r.IntN(len(d.logs))]
+		}
+		broken := slices.Clone(*target)
+		at := r.IntN(len(broken))
+		broken[at] ^= 1 << r.IntN(8)
+		*target = broken
+		type result struct {
+			file []byte
+			err  error
+		}
+		done := make(chan result, 1)
+		go func() {
+			defer func() {
+				if p := recover(); p != nil {
+					done <- result{err: fmt.Errorf("%w: panic: %v", errBroken, p)}
+				}
+			}()
+			file, err := d.bytes(t)
+			done <- result{file, err}
+		}()
+		var got result
+		select {
+		case got = <-done:
+		case <-time.After(30 * time.Second):
+			rt.Fatalf("it hangs: byte %d of the base file: %v", at, inBase)
+		}
+		switch {
+		case errors.Is(got.err, errBroken):
+			rt.Fatalf("byte %d, base file: %v: %v", at, inBase, got.err)
+		case got.err != nil:
+			if inBase && !errors.Is(got.err, pqfile.ErrCorrupt) && !errors.Is(got.err, pqfile.ErrUnsupported) && !errors.Is(got.err, schema.ErrInvalid) {
+				rt.Fatalf("byte %d of the base file: an error of no class: %v", at, got.err)
+			}
+		default:
+			if err := same(got.file, d.want); err != nil && inBase && at < pages {
+				rt.Fatalf("byte %d of the base file's pages: %v", at, err)
+			}
+			if _, err := lines(got.file); err != nil {
+				rt.Fatalf("byte %d, base file: %v: what was rendered does not read back: %v", at, inBase, err)
+			}
+		}
+	})
+}
