@@ -2,6 +2,7 @@ package pqfile
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 
 	"github.com/hudifs/hudifs/internal/schema"
@@ -38,11 +39,27 @@ func (f *Writer) EndChunk(w *ChunkWriter, m *MinMax) error {
 	if err != nil {
 		return err
 	}
+	f.place(c)
+	return nil
+}
+
+// Add writes a chunk that was made apart from the file as the next one of the group.
+func (f *Writer) Add(c *Chunk, content []byte) error {
+	if int64(len(content)) != c.Size {
+		return fmt.Errorf("chunk of %d bytes with %d", c.Size, len(content))
+	}
+	if _, err := f.buf.Write(content); err != nil {
+		return err
+	}
+	f.place(c)
+	return nil
+}
+
+func (f *Writer) place(c *Chunk) {
 	c.Offset = f.end
 	f.end += c.Size
 	g := &f.groups[len(f.groups)-1]
 	*g = append(*g, c)
-	return nil
 }
 
 // Finish writes the footer at the end of a file of size bytes.

@@ -16,7 +16,6 @@ type Merged struct {
 	in      *Input
 	plan    *plan
 	records *records
-	scratch *column.Vector
 }
 
 // Merge plans the merge of the slice.
@@ -28,14 +27,14 @@ func (in *Input) Merge(ctx context.Context) (*Merged, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Merged{in: in, plan: p, records: in.records(p), scratch: &column.Vector{}}, nil
+	return &Merged{in: in, plan: p, records: in.records(p)}, nil
 }
 
 // Groups is the number of row groups.
 func (m *Merged) Groups() int { return max(len(m.plan.groups), 1) }
 
 func (m *Merged) group(number int) *group {
-	return &group{in: m.in, plan: m.plan, records: m.records, number: number, last: number == m.Groups()-1, scratch: m.scratch}
+	return &group{in: m.in, plan: m.plan, records: m.records, number: number, last: number == m.Groups()-1}
 }
 
 // Rows is the number of rows of a row group.

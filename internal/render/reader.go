@@ -155,7 +155,6 @@ func (r *Reader) column(leaf int) (*rowColumn, error) {
 	c := r.columns[leaf]
 	if c == nil {
 		c = &rowColumn{columnWriter: columnWriter{group: r.m.group(r.number), leaf: r.m.in.Target.Leaves[leaf]}}
-		c.scratch = &column.Vector{}
 		r.columns[leaf] = c
 		if err := c.start(); err != nil {
 			return nil, c.wrap(err)

@@ -23,10 +23,11 @@ type records struct {
 	of      []int32 // the block of each in order
 	from    []int   // where the records of each row group begin in order; the inserts come last
 
-	window int // leaves that are decoded at once
-	lo, hi int // the leaves that taken has
-	taken  []*column.Vector
-	index  []*column.Index
+	content int64 // bytes of the encoded records
+	window  int   // leaves that are decoded at once
+	lo, hi  int   // the leaves that taken has
+	taken   []*column.Vector
+	index   []*column.Index
 }
 
 func (in *Input) records(p *plan) *records {
@@ -42,14 +43,15 @@ func (in *Input) records(p *plan) *records {
 		r.take(p, a)
 	}
 	r.findBlocks(p)
-	content := int64(1)
+	content := int64(0)
 	for _, b := range p.batches {
 		if b.block != nil {
 			content += b.block.ContentLength
 		}
 	}
+	r.content = content
 	leaves := len(in.Target.Leaves)
-	r.window = int(min(max(int64(leaves)*windowBytes/content, 1), int64(leaves)))
+	r.window = int(min(max(int64(leaves)*windowBytes/max(content, 1), 1), int64(leaves)))
 	return r
 }
 

@@ -131,20 +131,14 @@ func (in *Input) chunks(ctx context.Context, f *pqfile.Writer) error {
 	}
 	r := in.records(p)
 	groups := max(len(p.groups), 1)
-	scratch := &column.Vector{}
 	for g := range groups {
-		out := group{in: in, plan: p, records: r, number: g, last: g == groups-1, scratch: scratch}
+		out := group{in: in, plan: p, records: r, number: g, last: g == groups-1}
 		if out.rows() == 0 {
 			continue
 		}
 		f.BeginGroup()
-		for _, leaf := range in.Target.Leaves {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := out.write(f, leaf); err != nil {
-				return err
-			}
+		if err := out.columns(ctx, f); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -157,7 +151,6 @@ type group struct {
 	records *records
 	number  int
 	last    bool
-	scratch *column.Vector // for pages: one is written before the next is made
 }
 
 // verdicts has an entry for each base row of the group, nil where all are kept.
@@ -193,23 +186,26 @@ func (g *group) span() (from, to int) {
 	return from, g.records.from[g.number+1]
 }
 
-// write writes one column of the group.
-func (g *group) write(f *pqfile.Writer, leaf *schema.Node) error {
+// starter starts a chunk, somewhere.
+type starter func(leaf *schema.Node, o pqfile.ChunkOptions) *pqfile.ChunkWriter
+
+// encode writes one column of the group. What is known about its values comes back for the end of the chunk.
+func (g *group) encode(start starter, leaf *schema.Node) (*pqfile.ChunkWriter, *pqfile.MinMax, error) {
 	if v, ok := g.in.Constants[leaf.Index]; ok {
-		return g.constant(f, leaf, v)
+		return g.constant(start, leaf, v)
 	}
 	c := columnWriter{group: g, leaf: leaf}
 	if err := c.open(); err != nil {
-		return c.wrap(err)
+		return nil, nil, c.wrap(err)
 	}
-	chunk := f.Chunk(leaf, pqfile.ChunkOptions{Codec: format.Snappy, Dictionary: c.dict})
+	chunk := start(leaf, pqfile.ChunkOptions{Codec: format.Snappy, Dictionary: c.dict})
 	if err := c.pages(chunk); err != nil {
-		return c.wrap(err)
+		return nil, nil, c.wrap(err)
 	}
-	return f.EndChunk(chunk, c.minMax())
+	return chunk, c.minMax(), nil
 }
 
-func (g *group) constant(f *pqfile.Writer, leaf *schema.Node, value []byte) error {
+func (g *group) constant(start starter, leaf *schema.Node, value []byte) (*pqfile.ChunkWriter, *pqfile.MinMax, error) {
 	o := pqfile.ChunkOptions{Codec: format.Snappy}
 	m := pqfile.NewMinMax(leaf.Scalar)
 	l := leaf.Leaf
@@ -233,11 +229,8 @@ func (g *group) constant(f *pqfile.Writer, leaf *schema.Node, value []byte) erro
 		v.AppendLevels(0, l.MaxDef)
 		v.AppendValue(value)
 	}
-	chunk := f.Chunk(leaf, o)
-	if err := chunk.WriteRows(&pqfile.Page{Vector: v, Dict: dict}); err != nil {
-		return err
-	}
-	return f.EndChunk(chunk, m)
+	chunk := start(leaf, o)
+	return chunk, m, chunk.WriteRows(&pqfile.Page{Vector: v, Dict: dict})
 }
 
 // columnWriter builds one column of one row group.
@@ -256,6 +249,7 @@ type columnWriter struct {
 	dict    *column.Vector
 	fill    *column.Vector // one row with the value for rows that have none; nil without one
 	filling *column.Vector // the same, as a number in dict
+	scratch column.Vector  // for pages: one is written before the next is made
 }
 
 func (c *columnWriter) wrap(err error) error {
@@ -399,7 +393,7 @@ func (c *columnWriter) merged(p page, row int) *column.Vector {
 	}
 	verdicts = verdicts[row : row+p.rows]
 	w := column.NewWalker(p.vector)
-	out := c.scratch
+	out := &c.scratch
 	out.Reset()
 	out.Leaf = p.vector.Leaf
 	for i := 0; i < len(verdicts); {
