@@ -140,7 +140,7 @@ func (v *View) steps(ctx context.Context) (map[timeline.FileGroup][]changes.Step
 		if m.OperationType == "" && len(m.Stats)+len(m.ReplacedFileIDs) > 0 || len(m.Stats)+len(m.ExtraMetadata) == 0 {
 			return nil, fmt.Errorf("%w: %v: the commit file of %s does not tell what it did", ErrRefused, v.query, w.Time)
 		}
-		for _, s := range changes.Infer(w.Time, m) {
+		for _, s := range changes.Infer(w.Time, v.st.config.CDCMode, m) {
 			out[s.Group] = append(out[s.Group], s)
 		}
 	}
@@ -216,7 +216,9 @@ func (f *changeFolder) complete(s *changes.Step) (missing string) {
 	g := f.groups[s.Group.FileID]
 	switch s.Kind {
 	case changes.Emptied, changes.Rewritten, changes.Logged:
-		// A change log of whole images does without, but Hudi's writer always leaves one.
+		if s.Previous == "" {
+			break
+		}
 		if s.Base = baseAt(g, s.Previous); s.Base == "" {
 			return fmt.Sprintf("the base file of %s at %s", s.Group.FileID, s.Previous)
 		}

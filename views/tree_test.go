@@ -34,7 +34,7 @@ func (f *fixture) viewName(i int) string {
 		return "latest"
 	case "asof":
 		return "asof/" + v.Instant
-	case "incremental":
+	case "incremental", "cdc":
 		begin, end := v.Begin, v.End
 		if v.BeginInclusive && len(begin) == 17 {
 			at, _ := time.Parse("20060102150405.000", begin[:14]+"."+begin[14:])
@@ -46,7 +46,7 @@ func (f *fixture) viewName(i int) string {
 		if end == "" {
 			end = "latest"
 		}
-		return "incremental/" + begin + ".." + end
+		return v.Kind + "/" + begin + ".." + end
 	}
 	return v.Kind
 }

@@ -34,11 +34,11 @@ type Step struct {
 	Group   timeline.FileGroup
 	Instant string
 	Kind    Kind
-	// Path is the file that the write made, relative to the table.
+	// Path is the file that the write made, relative to the table, "" where it is not needed.
 	Path string
 	// Logs are change logs, relative to the table, in the order in which they were written.
 	Logs []string
-	// Previous is the instant of the base file that Path takes the place of, "" for none.
+	// Previous is the instant of the base file that Path took the place of, "" where there was none, or where it is not needed.
 	Previous string
 	// Base and Earlier are the names of the base file and the log files, the one at Path left out, of the slice that a log file lies on top of.
 	Base    string
@@ -51,8 +51,8 @@ var changing = map[string]bool{
 	"DELETE_PARTITION": true, "INSERT_OVERWRITE": true, "INSERT_OVERWRITE_TABLE": true, "BOOTSTRAP": true,
 }
 
-// Infer finds out what a write did to each file group that it touched. Each group's steps come in the order in which they are to be taken.
-func Infer(instant string, m *timeline.CommitMetadata) []Step {
+// Infer finds out what a write did to each file group that it touched, in a table with a mode of supplemental logging.
+func Infer(instant, mode string, m *timeline.CommitMetadata) []Step {
 	if !changing[m.OperationType] {
 		return nil
 	}
@@ -66,7 +66,12 @@ func Infer(instant string, m *timeline.CommitMetadata) []Step {
 			Logs: changeLogs(s.CDCStats), Previous: s.PrevCommit,
 		}
 		step.Kind = kindOf(s, m.OperationType)
-		if step.Kind == Appended {
+		switch {
+		case step.Kind == Logged && mode == dataBeforeAfter:
+			step.Path, step.Previous = "", ""
+		case step.Kind == Logged && mode == dataBefore:
+			step.Previous = ""
+		case step.Kind == Appended:
 			step.Base = s.BaseFile
 			step.Earlier = slices.DeleteFunc(slices.Clone(s.LogFiles), func(name string) bool {
 				return name == path.Base(s.Path) || strings.HasSuffix(name, changeSuffix)

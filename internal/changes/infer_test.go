@@ -95,7 +95,7 @@ func TestInfer(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.stat.FileID, c.stat.PartitionPath = group.FileID, group.Partition
 			c.want.Group, c.want.Instant = group, "2"
-			got := changes.Infer("2", &timeline.CommitMetadata{OperationType: c.operation, Stats: []timeline.WriteStat{c.stat}})
+			got := changes.Infer("2", "OP_KEY_ONLY", &timeline.CommitMetadata{OperationType: c.operation, Stats: []timeline.WriteStat{c.stat}})
 			if d := cmp.Diff([]changes.Step{c.want}, got); d != "" {
 				t.Errorf("-want +got:\n%s", d)
 			}
@@ -107,12 +107,12 @@ func TestInferNothing(t *testing.T) {
 	stat := timeline.WriteStat{FileID: "f", Path: base1, NumWrites: 3, NumInserts: 3}
 	for _, operation := range []string{"COMPACT", "LOG_COMPACT", "CLUSTER", "ALTER_SCHEMA", "INDEX", "UNKNOWN", ""} {
 		m := &timeline.CommitMetadata{OperationType: operation, Stats: []timeline.WriteStat{stat}, ReplacedFileIDs: map[string][]string{"p": {"g"}}}
-		if got := changes.Infer("2", m); got != nil {
+		if got := changes.Infer("2", "OP_KEY_ONLY", m); got != nil {
 			t.Errorf("%q: %v, want nothing", operation, got)
 		}
 	}
 	empty := &timeline.CommitMetadata{OperationType: "UPSERT", Stats: []timeline.WriteStat{{FileID: "f"}}}
-	if got := changes.Infer("2", empty); got != nil {
+	if got := changes.Infer("2", "OP_KEY_ONLY", empty); got != nil {
 		t.Errorf("a write of no file: %v, want nothing", got)
 	}
 }
@@ -123,7 +123,25 @@ func TestInferReplaced(t *testing.T) {
 	for _, g := range []timeline.FileGroup{{Partition: "p", FileID: "f2"}, {Partition: "p", FileID: "f1"}, {Partition: "q", FileID: "f3"}} {
 		want = append(want, changes.Step{Group: g, Instant: "2", Kind: changes.Removed})
 	}
-	if d := cmp.Diff(want, changes.Infer("2", m)); d != "" {
+	if d := cmp.Diff(want, changes.Infer("2", "OP_KEY_ONLY", m)); d != "" {
 		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// TestInferNeeded holds that a change log with images needs no files for them: the cleaner may have removed them.
+func TestInferNeeded(t *testing.T) {
+	stat := timeline.WriteStat{Path: base2, PrevCommit: "1", NumWrites: 3, NumUpdateWrites: 1, CDCStats: map[string]int64{"p/.f1-0_2.log.1_0-5-9.cdc": 7}}
+	for mode, want := range map[string][]string{
+		"OP_KEY_ONLY":       {"f1-0_0-5-9_20260101000000002.parquet", ".f1-0_2.log.1_0-5-9.cdc", "1"},
+		"DATA_BEFORE":       {"f1-0_0-5-9_20260101000000002.parquet", ".f1-0_2.log.1_0-5-9.cdc", ""},
+		"DATA_BEFORE_AFTER": {".f1-0_2.log.1_0-5-9.cdc", ""},
+	} {
+		steps := changes.Infer("2", mode, &timeline.CommitMetadata{OperationType: "UPSERT", Stats: []timeline.WriteStat{stat}})
+		if len(steps) != 1 {
+			t.Fatalf("%s: %d steps", mode, len(steps))
+		}
+		if d := cmp.Diff(want, append(steps[0].Files(), steps[0].Previous)); d != "" {
+			t.Errorf("%s: -want +got:\n%s", mode, d)
+		}
 	}
 }
