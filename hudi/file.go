@@ -43,8 +43,8 @@ type File struct {
 }
 
 // takeLogs finds out which log files have something to say in the view. From table version 8 on their names tell; before, one
-// file holds blocks of several instants, whose headers do.
-func (f *File) takeLogs(ctx context.Context, logs []fsview.LogFile) {
+// file holds blocks of several instants, whose headers do. What is wrong with a log file itself is kept for who opens the file.
+func (f *File) takeLogs(ctx context.Context, logs []fsview.LogFile) error {
 	s := f.v.scope
 	if f.v.st.config.Version >= 8 && f.v.st.config.Properties["hoodie.table.initial.version"] >= "8" {
 		for _, l := range logs {
@@ -56,9 +56,12 @@ func (f *File) takeLogs(ctx context.Context, logs []fsview.LogFile) {
 	} else if len(logs) > 0 {
 		f.logs = logs
 		scanned, err := f.scan(ctx)
+		if passing(ctx, err) {
+			return err
+		}
 		if err != nil {
 			f.broken = err
-			return
+			return nil
 		}
 		for _, r := range render.Select(scanned, f.accepts) {
 			f.instants = append(f.instants, r.Block.Instant())
@@ -69,6 +72,14 @@ func (f *File) takeLogs(ctx context.Context, logs []fsview.LogFile) {
 	}
 	slices.Sort(f.instants)
 	f.instants = slices.Compact(f.instants)
+	return nil
+}
+
+// passing tells whether an error lies in the moment, not in the file that was read: another try may do. A listing must not be made in
+// spite of it, since it would not be the listing that others have.
+func passing(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || errors.Is(err, storage.ErrUnavailable) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }
 
 func damaged(logs []*logfile.Log) bool {
@@ -134,18 +145,21 @@ func (f *File) footer(ctx context.Context) (*pqfile.File, error) {
 }
 
 // blockSchema is the Avro schema of the newest data block, "" where there is none.
-func (f *File) blockSchema(ctx context.Context) string {
+func (f *File) blockSchema(ctx context.Context) (string, error) {
 	logs, err := f.scan(ctx)
+	if passing(ctx, err) {
+		return "", err
+	}
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	refs := render.Select(logs, f.accepts)
 	for _, r := range slices.Backward(refs) {
 		if r.Block.Type != logfile.DeleteBlock && r.Block.Schema() != "" {
-			return r.Block.Schema()
+			return r.Block.Schema(), nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // emptyFile is the only file of a view without rows.

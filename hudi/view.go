@@ -101,7 +101,10 @@ func (v *View) list(ctx context.Context) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.contentOf(v.settle(ctx, files, target), target), nil
+	if files, err = v.settle(ctx, files, target); err != nil {
+		return nil, err
+	}
+	return v.contentOf(files, target), nil
 }
 
 // show finds the file slices that the view shows, and the schema that it shows them in.
@@ -120,7 +123,10 @@ func (v *View) show(ctx context.Context) ([]*File, *schema.Message, error) {
 			return nil, nil, err
 		}
 	}
-	like := v.reference(ctx, files)
+	like, err := v.reference(ctx, files)
+	if err != nil {
+		return nil, nil, err
+	}
 	if v.st.config.DropPartitionColumns {
 		table = partitionFields(table, v.st.config)
 	}
@@ -233,7 +239,11 @@ func (v *View) partition(
 			continue
 		}
 		shown[id] = s.Instant
-		if f := v.file(ctx, id, s); f != nil {
+		f, err := v.file(ctx, id, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		if f != nil {
 			files = append(files, f)
 		}
 	}
@@ -249,22 +259,24 @@ func (v *View) groups(ctx context.Context, l fsview.Lister, partition string) ([
 }
 
 // file makes the file of a slice, nil where the slice has no row in the view.
-func (v *View) file(ctx context.Context, g timeline.FileGroup, s fsview.Slice) *File {
+func (v *View) file(ctx context.Context, g timeline.FileGroup, s fsview.Slice) (*File, error) {
 	f := &File{v: v, partition: g.Partition, fileID: g.FileID, base: s.Base}
 	if v.scope.only != nil && s.Base != nil && s.Base.Instant < v.scope.only[0] {
 		f.base = nil // it was written before the range begins
 	}
 	if !v.scope.baseOnly {
-		f.takeLogs(ctx, s.Logs)
+		if err := f.takeLogs(ctx, s.Logs); err != nil {
+			return nil, err
+		}
 	}
 	if f.base == nil && len(f.logs) == 0 {
-		return nil
+		return nil, nil
 	}
-	return f
+	return f, nil
 }
 
 // reference is the Parquet schema of the base file with the greatest instant, partition and file id, nil without any that can be read.
-func (v *View) reference(ctx context.Context, files []*File) *schema.Message {
+func (v *View) reference(ctx context.Context, files []*File) (*schema.Message, error) {
 	var based []*File
 	for _, f := range files {
 		if f.base != nil {
@@ -275,16 +287,24 @@ func (v *View) reference(ctx context.Context, files []*File) *schema.Message {
 		return cmp.Or(cmp.Compare(b.base.Instant, a.base.Instant), cmp.Compare(b.partition, a.partition), cmp.Compare(b.fileID, a.fileID))
 	})
 	for _, f := range based {
-		if m, err := f.footer(ctx); err == nil {
-			return v.evolved.names(f.base.Instant).Message(m.Schema)
+		m, err := f.footer(ctx)
+		if err == nil {
+			return v.evolved.names(f.base.Instant).Message(m.Schema), nil
+		}
+		if passing(ctx, err) {
+			return nil, err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // schemaOfFiles is the table's schema where neither a commit nor the configuration states it: that of the newest data file.
 func (v *View) schemaOfFiles(ctx context.Context, files []*File) (*schema.Type, error) {
-	if like := v.reference(ctx, files); like != nil {
+	like, err := v.reference(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	if like != nil {
 		t, err := like.Type()
 		if err != nil {
 			return nil, err
@@ -292,7 +312,11 @@ func (v *View) schemaOfFiles(ctx context.Context, files []*File) (*schema.Type, 
 		return v.withMeta(t), nil
 	}
 	for _, f := range slices.Backward(files) {
-		if text := f.blockSchema(ctx); text != "" {
+		text, err := f.blockSchema(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
 			t, err := schema.ParseAvro(text)
 			if err != nil {
 				return nil, err
@@ -305,26 +329,29 @@ func (v *View) schemaOfFiles(ctx context.Context, files []*File) (*schema.Type, 
 
 // settle decides which files are served as they are. Base files of one instant come from one writer with one schema, so one
 // footer for each instant tells of all of them.
-func (v *View) settle(ctx context.Context, files []*File, target *schema.Message) []*File {
+func (v *View) settle(ctx context.Context, files []*File, target *schema.Message) ([]*File, error) {
 	admitted := map[string]bool{}
 	known := map[string]bool{}
 	out := files[:0:0]
 	for _, f := range slices.Backward(files) {
 		f.target = target
 		if f.base != nil && len(f.logs) == 0 {
-			whole := true
-			if v.scope.only != nil {
-				m, err := f.footer(ctx)
-				var some bool
-				if some, whole = inRange(m, v.scope); err == nil && !some {
-					continue
+			some, whole := true, true
+			var m *pqfile.File
+			if i := f.base.Instant; v.scope.only != nil || !known[i] {
+				var err error
+				if m, err = f.footer(ctx); passing(ctx, err) {
+					return nil, err
 				}
-				whole = whole && err == nil
-			}
-			if i := f.base.Instant; !known[i] {
-				if m, err := f.footer(ctx); err == nil {
+				if err == nil && !known[i] {
 					known[i], admitted[i] = true, f.admitted(m)
 				}
+			}
+			if v.scope.only != nil {
+				some, whole = inRange(m, v.scope)
+			}
+			if !some {
+				continue
 			}
 			f.asIs = whole && (admitted[f.base.Instant] || !known[f.base.Instant])
 		}
@@ -332,7 +359,7 @@ func (v *View) settle(ctx context.Context, files []*File, target *schema.Message
 		out = append(out, f)
 	}
 	slices.Reverse(out)
-	return out
+	return out, nil
 }
 
 // inRange tells from a footer's statistics whether a base file has some rows of a range, and whether it has no others.
