@@ -166,11 +166,11 @@ func (d *tableDir) Lookup(ctx context.Context, name string) (Node, error) {
 	case asOfName:
 		return &asOfDir{d.tab}, nil
 	case incrementalName:
-		return &rangesDir{d.tab, incrementalName, fromTheStart(d.tab.hudi.Steps), hudi.Incremental}, nil
+		return &rangesDir{d.tab, incrementalName, fromTheStart(d.tab.hudi.Steps), hudi.Incremental, true}, nil
 	case differenceName:
-		return &rangesDir{d.tab, differenceName, fromTheStart(d.tab.hudi.Differences), hudi.Difference}, nil
+		return &rangesDir{d.tab, differenceName, fromTheStart(d.tab.hudi.Differences), hudi.Difference, false}, nil
 	case changesName:
-		return &rangesDir{d.tab, changesName, d.tab.hudi.ChangeSteps, hudi.Changes}, nil
+		return &rangesDir{d.tab, changesName, d.tab.hudi.ChangeSteps, hudi.Changes, false}, nil
 	case aboutName:
 		return &aboutDir{d.tab}, nil
 	}
@@ -213,12 +213,14 @@ func (d *asOfDir) Lookup(ctx context.Context, name string) (Node, error) {
 	return node(d.tab.view(ctx, hudi.AsOf(name)))
 }
 
-// rangesDir lists the steps from each instant to the next.
+// rangesDir lists the steps from each instant to the next, where that is cheap. The size of a file of changes or differences is not known
+// before it is made, so ls -lR would make them all: those ranges must be named.
 type rangesDir struct {
 	tab   *table
 	name  string
 	times func(context.Context) ([]string, error) // between which the steps are
 	query func(begin, end string) hudi.Query
+	lists bool
 }
 
 const rangeDots = ".."
@@ -244,7 +246,7 @@ func (d *rangesDir) Xattrs(ctx context.Context) (map[string]string, error) {
 
 func (d *rangesDir) Entries(ctx context.Context) ([]Entry, error) {
 	times, err := d.times(ctx)
-	if err != nil {
+	if err != nil || !d.lists {
 		return nil, classify(err)
 	}
 	state := d.tab.current(ctx)

@@ -77,7 +77,7 @@ type config struct {
 func addTableFlags(f *pflag.FlagSet) {
 	f.String("config", "", "YAML `file` with settings; see hudifs help configuration")
 	f.String("partitions", "plain", "partition folders: plain (2026), table (as the table names them: year=2026), flat (none)")
-	f.Int("list-instants", 1000, "how many instants asof, incremental, cdc and diff list; all others are found by name")
+	f.Int("list-instants", 1000, "how many instants asof and incremental list; all others are found by name")
 	f.String("timezone", "UTC", "`zone` of timelines that Hudi wrote in local time, such as Europe/Berlin")
 	f.String("cache-dir", "", "`folder` for merged files (default: hudifs in the user's cache folder, or /var/cache/hudifs for root)")
 	f.String("cache-size", "10GiB", "how much disk the cache may take")
