@@ -106,6 +106,9 @@ func (v *View) listChanges(ctx context.Context) (*content, error) {
 		table = v.withMeta(&schema.Type{Kind: schema.Record})
 	}
 	v.evolved = names
+	if v.st.config.DropPartitionColumns {
+		table = partitionFields(table, v.st.config)
+	}
 	target, err := schema.Target(table, nil)
 	if err != nil {
 		return nil, err

@@ -86,8 +86,9 @@ func appendAvroLeaf(b []byte, t *schema.Type, v value) []byte {
 			b = strconv.AppendInt(b, int64(int8(c)), 10)
 		}
 		return append(b, ']')
+	default:
+		return appendNumber(b, s, v.bytes)
 	}
-	return appendNumber(b, s, v.bytes)
 }
 
 // appendNumber writes booleans and numbers as both Avro and Jackson do: what is no number in JSON in quotes.

@@ -17,11 +17,12 @@ type form struct {
 	target *schema.Message
 	legacy bool
 	order  []int // of the columns in a row
+	values *assembler
 	buf    []byte
 }
 
 func newForm(table *schema.Type, target *schema.Message, legacy bool) *form {
-	f := &form{table: table, target: target, legacy: legacy}
+	f := &form{table: table, target: target, legacy: legacy, values: newAssembler(target)}
 	names := make([]string, len(target.Fields))
 	for i, n := range target.Fields {
 		names[i] = n.Name
@@ -33,9 +34,9 @@ func newForm(table *schema.Type, target *schema.Message, legacy bool) *form {
 	return f
 }
 
-// row writes a row as rows of base files are.
+// row writes a row as rows of base files are. The text is valid until the next one is written.
 func (f *form) row(read leafReader) ([]byte, error) {
-	fields, err := assemble(f.target.Fields, read)
+	fields, err := f.values.fields(f.target.Fields, read)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (f *form) image(read leafReader) ([]byte, error) {
 	if !f.legacy {
 		return f.row(read)
 	}
-	fields, err := assemble(f.target.Fields, read)
+	fields, err := f.values.fields(f.target.Fields, read)
 	if err != nil {
 		return nil, err
 	}

@@ -85,9 +85,9 @@ func (g *Group) records(ctx context.Context, to io.WriterAt) (*records, error) {
 func (w *writer) step(ctx context.Context, s *Step) error {
 	switch s.Kind {
 	case Inserted:
-		return w.all(ctx, s, Slice{Base: path.Base(s.Path)}, func(row []byte) error { return w.add(opInsert, s.Instant, nil, row) })
+		return w.all(ctx, Slice{Base: path.Base(s.Path)}, func(row []byte) error { return w.add(opInsert, s.Instant, nil, row) })
 	case Emptied, Removed:
-		return w.all(ctx, s, Slice{Base: s.Base, Logs: s.Earlier}, func(row []byte) error { return w.add(opDelete, s.Instant, row, nil) })
+		return w.all(ctx, Slice{Base: s.Base, Logs: s.Earlier}, func(row []byte) error { return w.add(opDelete, s.Instant, row, nil) })
 	case Appended:
 		return w.appended(ctx, s)
 	case Rewritten:
@@ -98,7 +98,7 @@ func (w *writer) step(ctx context.Context, s *Step) error {
 }
 
 // all gives away the text of every row of a slice.
-func (w *writer) all(ctx context.Context, s *Step, slice Slice, take func(row []byte) error) error {
+func (w *writer) all(ctx context.Context, slice Slice, take func(row []byte) error) error {
 	return w.scan(ctx, slice, func(r *render.Reader, fate render.Fate) error {
 		if fate == render.Dropped {
 			return nil

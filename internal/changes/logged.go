@@ -20,6 +20,7 @@ type logForm struct {
 	before  *schema.Node // nil where there is none
 	after   *schema.Node
 	leaves  []int
+	values  *assembler
 }
 
 func newLogForm(table *schema.Type, mode string) (*logForm, error) {
@@ -48,6 +49,7 @@ func newLogForm(table *schema.Type, mode string) (*logForm, error) {
 	}
 	f.op, f.key = f.target.Field("op"), f.target.Field("record_key")
 	f.before, f.after = f.target.Field("before"), f.target.Field("after")
+	f.values = newAssembler(f.target)
 	for _, n := range f.target.Leaves {
 		f.leaves = append(f.leaves, n.Index)
 	}
@@ -75,7 +77,7 @@ func (w *writer) changeLog(ctx context.Context, s *Step, p string) error {
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }() // it was read
 	for i := range l.Blocks {
 		b := &l.Blocks[i]
 		if b.Type != logfile.CDCData {
@@ -226,7 +228,7 @@ func (l *logged) record(before, after map[string][]byte) error {
 
 // image is the text of an image in the change log: the word null where there is none.
 func (l *logged) image(n *schema.Node) ([]byte, error) {
-	v, err := assemble([]*schema.Node{n}, l.read)
+	v, err := l.w.log.values.fields([]*schema.Node{n}, l.read)
 	if err != nil {
 		return nil, err
 	}

@@ -18,16 +18,18 @@ type value struct {
 // leafReader gives a row's entries of a leaf.
 type leafReader func(leaf int) (*column.Vector, column.Span, error)
 
-// assembler puts the values of one row together.
+// assembler puts the values of rows together.
 type assembler struct {
 	read    leafReader
-	cursors map[int]*cursor
+	cursors []cursor // by leaf
+	row     int
 }
 
 // cursor walks the entries of a leaf within a row.
 type cursor struct {
-	v *column.Vector
-	s column.Span
+	row int // the row that it is for
+	v   *column.Vector
+	s   column.Span
 }
 
 func (c *cursor) def() uint8 {
@@ -42,8 +44,14 @@ func (c *cursor) again(rep uint8) bool {
 	return c.s.E0 < c.s.E1 && c.v.Rep[c.s.E0] >= rep
 }
 
-func assemble(fields []*schema.Node, read leafReader) ([]value, error) {
-	a := assembler{read: read, cursors: map[int]*cursor{}}
+func newAssembler(m *schema.Message) *assembler {
+	return &assembler{cursors: make([]cursor, len(m.Leaves))}
+}
+
+// fields are the values of some fields of the row that read reads.
+func (a *assembler) fields(fields []*schema.Node, read leafReader) ([]value, error) {
+	a.read = read
+	a.row++
 	out := make([]value, len(fields))
 	for i, f := range fields {
 		var err error
@@ -55,16 +63,14 @@ func assemble(fields []*schema.Node, read leafReader) ([]value, error) {
 }
 
 func (a *assembler) cursor(leaf int) (*cursor, error) {
-	if c := a.cursors[leaf]; c != nil {
+	c := &a.cursors[leaf]
+	if c.row == a.row {
 		return c, nil
 	}
-	v, s, err := a.read(leaf)
-	if err != nil {
-		return nil, err
-	}
-	c := &cursor{v, s}
-	a.cursors[leaf] = c
-	return c, nil
+	var err error
+	c.row = a.row
+	c.v, c.s, err = a.read(leaf)
+	return c, err
 }
 
 // take puts the next value of a node together.
