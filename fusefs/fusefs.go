@@ -210,7 +210,7 @@ func explain(err error) error {
 	case openErr != nil:
 		return fmt.Errorf("FUSE is not available here (%w): load the fuse module, or give the container /dev/fuse", openErr)
 	}
-	dev.Close()
+	_ = dev.Close()
 	if errors.Is(err, syscall.EPERM) {
 		return fmt.Errorf("mounting was denied (%w): it needs CAP_SYS_ADMIN, or an ordinary user with fusermount3", err)
 	}

@@ -403,7 +403,7 @@ func TestErrors(t *testing.T) {
 				"list": func() error { _, err := syscall.Open(mnt+"/dir-"+c.name, syscall.O_DIRECTORY, 0); return err },
 				"find": func() error { var st syscall.Stat_t; return syscall.Stat(mnt+"/dir-"+c.name+"/x", &st) },
 			} {
-				if err := call(); err != c.errno {
+				if err := call(); !errors.Is(err, c.errno) {
 					t.Errorf("%s %s: %v, want %v", what, c.name, err, c.errno)
 				}
 			}

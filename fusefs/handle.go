@@ -122,7 +122,7 @@ func (f *handle) PassthroughFd() (int, bool) {
 		fd := int(f.local.Fd())
 		id, errno := m.server.RegisterBackingFd(&fuse.BackingMap{Fd: int32(fd)})
 		if errno == 0 {
-			m.server.UnregisterBackingFd(id)
+			_ = m.server.UnregisterBackingFd(id)
 			return fd, true
 		}
 		if errno == syscall.EPERM {
@@ -146,8 +146,7 @@ func (f *handle) Lseek(_ context.Context, off uint64, whence uint32) (uint64, sy
 		return off, 0
 	}
 	at, err := unix.Seek(int(f.local.Fd()), int64(off), int(whence))
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return 0, errno // ENXIO: nothing but a hole up to the end
 	}
 	return uint64(at), 0

@@ -121,7 +121,7 @@ func unmount(path string, flags int) error {
 		return err
 	}
 	var said bytes.Buffer
-	cmd := exec.Command(tool, args...)
+	cmd := exec.Command(tool, args...) //nolint:noctx // an unmount that was begun has to end
 	cmd.Stderr = &said
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("umount %s: %s: %w", path, bytes.TrimSpace(said.Bytes()), err)

@@ -187,7 +187,7 @@ func (n *node) forgetChanged(ctx context.Context) {
 	if n.now.Load().attr.Frozen || ctx.Err() != nil {
 		return
 	}
-	n.NotifyContent(-1, 0)
+	_ = n.NotifyContent(-1, 0) // ENOENT where the kernel has forgotten it already
 	if !n.IsDir() {
 		return
 	}
@@ -195,7 +195,7 @@ func (n *node) forgetChanged(ctx context.Context) {
 		// Only what moved: forgetting an entry pulls the floor from under a shell that stands in it.
 		found, err := n.child(ctx, name)
 		if err != nil || n.stableAttr(name, found.attr) != inode.StableAttr() {
-			n.NotifyEntry(name)
+			_ = n.NotifyEntry(name)
 			continue
 		}
 		inode.Operations().(*node).forgetChanged(ctx)

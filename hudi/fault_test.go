@@ -64,8 +64,9 @@ func expected(e storagetest.Effect, err error) bool {
 		return is(io.ErrUnexpectedEOF, hudi.ErrCorrupt)
 	case storagetest.Flipped:
 		return is(hudi.ErrCorrupt, hudi.ErrUnsupported, hudi.ErrCleaned, hudi.ErrNotTable, hudi.ErrRefused, storage.ErrNotExist)
+	default:
+		return false
 	}
-	return false
 }
 
 // A store that is slow for good is left as soon as the caller gives up, whatever it is doing.

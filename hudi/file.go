@@ -61,7 +61,7 @@ func (f *File) takeLogs(ctx context.Context, logs []fsview.LogFile) error {
 		}
 		if err != nil {
 			f.broken = err
-			return nil
+			return nil //nolint:nilerr // kept for who opens the file
 		}
 		for _, r := range render.Select(scanned, f.accepts) {
 			f.instants = append(f.instants, r.Block.Instant())

@@ -341,7 +341,7 @@ func (a *answer) count() int {
 func unshared(got, want string) string {
 	lines := func(s string) map[string]bool {
 		m := map[string]bool{}
-		for _, l := range strings.Split(s, "\n") {
+		for l := range strings.SplitSeq(s, "\n") {
 			m[l] = true
 		}
 		return m

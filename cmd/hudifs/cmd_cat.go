@@ -71,7 +71,10 @@ func cat(ctx context.Context, w *bufio.Writer, node views.Node, path string, o c
 				return usageError{fmt.Errorf("%s is no Parquet file: name a view, such as latest", path)}
 			}
 			text, err := readAll(ctx, f)
-			w.Write(text)
+			if err != nil {
+				return err
+			}
+			_, err = w.Write(text)
 			return err
 		}
 		if err := catFile(ctx, w, f, &o, &header); err != nil {
@@ -110,7 +113,9 @@ func catFile(ctx context.Context, w *bufio.Writer, f views.File, o *catOptions, 
 			line = appendCSVField(line, []byte(c.name))
 		}
 		*header = false
-		w.Write(append(line, '\n'))
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			return err
+		}
 	}
 	for o.limit != 0 && rows.next() {
 		if o.format == "csv" {

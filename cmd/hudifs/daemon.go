@@ -35,13 +35,13 @@ func startDaemon() error {
 	if err != nil {
 		return err
 	}
-	defer readyIn.Close()
+	defer closeAll(readyIn)
 	saidIn, saidOut, err := os.Pipe()
 	if err != nil {
-		readyOut.Close()
+		closeAll(readyOut)
 		return err
 	}
-	defer saidIn.Close()
+	defer closeAll(saidIn)
 	// By this path the program is found even where it was moved, and is the same one even where it was replaced.
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: os.Args}
 	cmd.Env = append(os.Environ(), daemonVar+"=1")
@@ -49,8 +49,7 @@ func startDaemon() error {
 	cmd.ExtraFiles = []*os.File{readyOut}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
-	readyOut.Close()
-	saidOut.Close()
+	closeAll(readyOut, saidOut)
 	if err != nil {
 		return err
 	}
@@ -63,12 +62,21 @@ func startDaemon() error {
 		return cmd.Process.Release()
 	}
 	err = cmd.Wait()
-	os.Stderr.Write(<-said)
+	if _, err := os.Stderr.Write(<-said); err != nil {
+		return err
+	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 {
 		return daemonError{exit.ExitCode()}
 	}
-	return fmt.Errorf("the daemon died: %v", err)
+	return fmt.Errorf("the daemon died: %w", err)
+}
+
+// closeAll closes ends of pipes, from which nothing is left to hear.
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
 }
 
 // detachDaemon tells the parent that all is well, and lets go of the terminal and the working directory. What the runtime
@@ -83,7 +91,7 @@ func detachDaemon(log *os.File) error {
 		if out, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
 			return err
 		}
-		defer out.Close()
+		defer closeAll(out)
 	}
 	for _, fd := range []int{1, 2} {
 		if err := unix.Dup3(int(out.Fd()), fd, 0); err != nil {

@@ -304,7 +304,7 @@ func (r *rows) skip(f *field) {
 // peek is a leaf's next value; after the last one it is the zero value, which begins a row.
 func (r *rows) peek(leaf int) parquet.Value {
 	v, err := r.cursors[leaf].peek()
-	if err != nil && err != io.EOF && r.err == nil {
+	if err != nil && !errors.Is(err, io.EOF) && r.err == nil {
 		r.err = err
 	}
 	return v
@@ -314,7 +314,7 @@ func (r *rows) peek(leaf int) parquet.Value {
 func (r *rows) take(leaf int) parquet.Value {
 	v, err := r.cursors[leaf].peek()
 	if err != nil && r.err == nil {
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = fmt.Errorf("column %d has fewer values than the row group has rows", leaf)
 		}
 		r.err = err
@@ -349,7 +349,7 @@ func (c *cursor) peek() (parquet.Value, error) {
 		}
 		n, err := c.values.ReadValues(c.buf[:])
 		c.at, c.end = 0, n
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return parquet.Value{}, err
 		}
 		if n == 0 {

@@ -58,8 +58,9 @@ func annotation(e *format.SchemaElement) format.LogicalTypeValue {
 		return &format.TimestampType{IsAdjustedToUTC: true, Unit: micros}
 	case deprecated.Uint8, deprecated.Uint16, deprecated.Uint32, deprecated.Uint64:
 		return &format.IntType{BitWidth: 64}
+	default:
+		return nil
 	}
-	return nil
 }
 
 // scalarOf says how a leaf's values are written.
@@ -214,13 +215,14 @@ func unscaled(v parquet.Value) *big.Int {
 		return big.NewInt(int64(v.Int32()))
 	case parquet.Int64:
 		return big.NewInt(v.Int64())
+	default:
+		b := v.ByteArray() // big-endian two's complement
+		n := new(big.Int).SetBytes(b)
+		if len(b) > 0 && b[0]&0x80 != 0 {
+			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(len(b))*8))
+		}
+		return n
 	}
-	b := v.ByteArray() // big-endian two's complement
-	n := new(big.Int).SetBytes(b)
-	if len(b) > 0 && b[0]&0x80 != 0 {
-		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(len(b))*8))
-	}
-	return n
 }
 
 func appendDecimal(dst []byte, n *big.Int, scale int) []byte {

@@ -148,7 +148,7 @@ func readAll(ctx context.Context, f views.File) ([]byte, error) {
 
 // readerAt is a handle as an io.ReaderAt.
 type readerAt struct {
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // io.ReaderAt has no room for it, and this lives for one call
 	h   views.Handle
 }
 

@@ -96,6 +96,7 @@ func TestCorpus(t *testing.T) {
 					t.Errorf("%s: block at %d: %v", name, b.Offset, err)
 				}
 				records += n
+			default:
 			}
 		}
 	})

@@ -64,6 +64,7 @@ func (d *decoder) run(steps []step, p int, rep uint8) int {
 			addEntries(s.nulls, rep)
 		case skipUnion:
 			p = d.union(s, p)
+		default: // skipped above
 		}
 		if p < 0 {
 			return -1

@@ -36,8 +36,9 @@ func Measure(r io.ReaderAt, b Block, target *schema.Message) (Extent, error) {
 			return Extent{}, err
 		}
 		return c.(*parquetContent).measure(target)
+	default:
+		return Extent{}, unreadable(&b)
 	}
-	return Extent{}, unreadable(&b)
 }
 
 func measureAvro(r io.ReaderAt, b Block, target *schema.Message) (Extent, error) {
@@ -139,7 +140,7 @@ func (p *parquetContent) text(leaf int) (int64, error) {
 		dictionary, other := false, false
 		for _, e := range meta.Encoding {
 			switch e {
-			case format.PlainDictionary, format.RLEDictionary:
+			case format.PlainDictionary, format.RLEDictionary: //nolint:staticcheck // old writers use the deprecated one
 				dictionary = true
 			case format.Plain, format.RLE, format.BitPacked: // of a dictionary, of levels
 			default:

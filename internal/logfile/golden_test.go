@@ -17,7 +17,7 @@ func TestAnnotated(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file []byte
-	for _, line := range strings.Split(string(text), "\n") {
+	for line := range strings.SplitSeq(string(text), "\n") {
 		offset, rest, ok := strings.Cut(line, "  ")
 		if !ok || strings.HasPrefix(line, "#") {
 			continue

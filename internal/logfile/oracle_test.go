@@ -196,7 +196,7 @@ func checkAgainst(codec *goavro.Codec, d *Data, typ *schema.Type, target *schema
 	for i, r := range records {
 		want, rest, err := codec.NativeFromBinary(r)
 		if err != nil || len(rest) > 0 {
-			return fmt.Errorf("goavro: record %d: %v, %d bytes are left", i, err, len(rest))
+			return fmt.Errorf("goavro: record %d: %w, %d bytes are left", i, err, len(rest))
 		}
 		got := map[string]any{}
 		for _, f := range typ.Fields {

@@ -2,6 +2,7 @@ package logfile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hudifs/hudifs/internal/schema"
 )
@@ -96,12 +97,7 @@ func (c *compiler) wants(n *schema.Node) bool {
 	if n.Shape == schema.LeafShape {
 		return c.wanted[n.Index]
 	}
-	for _, child := range n.Children {
-		if c.wants(child) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Children, c.wants)
 }
 
 // spend counts the steps of the program, and refuses one that has no end.

@@ -149,6 +149,7 @@ func withoutUnions(t *schema.Type) *schema.Type {
 		if out.Elem = withoutUnions(t.Elem); out.Elem == nil {
 			return nil
 		}
+	default:
 	}
 	return &out
 }
@@ -195,6 +196,7 @@ func hasNullItem(v any, t *schema.Type, item bool) bool {
 				return true
 			}
 		}
+	default:
 	}
 	return false
 }

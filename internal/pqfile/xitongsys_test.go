@@ -12,8 +12,6 @@ import (
 	"github.com/hudifs/hudifs/internal/schema"
 )
 
-func init() { xitongsys = readXitongsys }
-
 // readXitongsys reads a file with xitongsys/parquet-go, which does not separate row groups.
 func readXitongsys(data []byte, m *schema.Message, entries []int64) (out table, err error) {
 	defer func() {

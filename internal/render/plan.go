@@ -295,22 +295,8 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]int32, erro
 	if log.Len() == 0 && in.Only == nil && in.Keys == nil {
 		return nil, nil
 	}
-	time := in.Target.Leaf(schema.CommitTime)
-	var want []int
-	if log.Len() > 0 || in.Keys != nil {
-		want = append(pl.keys.wanted(), pl.order.wanted()...)
-	}
-	sequence := pl.sequence()
-	if sequence != nil {
-		want = append(want, sequence.Index)
-	}
-	if in.Only != nil {
-		want = append(want, time.Index)
-	}
-	if pl.versions != nil {
-		want = append(want, in.primitives()...)
-	}
-	rows := in.rows(g, want)
+	time, sequence := in.Target.Leaf(schema.CommitTime), pl.sequence()
+	rows := in.rows(g, pl.wantedOfBase())
 	if pl.versions != nil {
 		pl.versions.base = rows
 	}
@@ -355,6 +341,25 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]int32, erro
 		}
 	}
 	return out, nil
+}
+
+// wantedOfBase lists the columns of the base file that decide about its rows.
+func (pl *planner) wantedOfBase() []int {
+	in := pl.in
+	var want []int
+	if pl.log.Len() > 0 || in.Keys != nil {
+		want = append(pl.keys.wanted(), pl.order.wanted()...)
+	}
+	if sequence := pl.sequence(); sequence != nil {
+		want = append(want, sequence.Index)
+	}
+	if in.Only != nil {
+		want = append(want, in.Target.Leaf(schema.CommitTime).Index)
+	}
+	if pl.versions != nil {
+		want = append(want, in.primitives()...)
+	}
+	return want
 }
 
 // elsewhere tells whether a row has none of the keys that are wanted.

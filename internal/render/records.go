@@ -131,7 +131,7 @@ func (r *records) decode(from int) error {
 }
 
 // partial tells whether a block's records have only some of the columns.
-func (b batch) partial() bool { return b.block != nil && b.block.Partial() }
+func (b *batch) partial() bool { return b.block != nil && b.block.Partial() }
 
 // chooser finds out which version of a row gives the value of one column.
 type chooser struct {
@@ -159,8 +159,9 @@ func (c *columnWriter) chooser() *chooser {
 	top := c.leaf.Path[0]
 	ch.top, ch.meta = top, schema.IsMeta(top)
 	ch.text = len(c.leaf.Path) == 1 && c.leaf.Leaf.Kind == column.Bytes && c.in.Unavailable != ""
-	if slices.ContainsFunc(c.plan.batches, batch.partial) {
-		for _, b := range c.plan.batches {
+	if slices.ContainsFunc(c.plan.batches, func(b batch) bool { return b.partial() }) {
+		for i := range c.plan.batches {
+			b := &c.plan.batches[i]
 			// A column that came into the table after a block was written is null there, not left open.
 			ch.has = append(ch.has, !b.partial() || b.data.Has(top))
 		}

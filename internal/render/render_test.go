@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ import (
 )
 
 // narrow is the schema of most tables below.
-var narrow = avroOf(append(metaFields[:len(metaFields):len(metaFields)], field("ts", `"long"`), field("s", `"string"`), field("n", `"int"`))...)
+var narrow = avroOf(append(slices.Clip(metaFields), field("ts", `"long"`), field("s", `"string"`), field("n", `"int"`))...)
 
 func rowAt(key, instant string, ts int64, s any, n any) row {
 	return row{
@@ -337,9 +338,9 @@ func TestPositions(t *testing.T) {
 
 // An older file has narrower types, other columns, and lists in the form of two levels.
 func TestOlderFilesBecomeTheTarget(t *testing.T) {
-	old := avroOf(append(metaFields[:len(metaFields):len(metaFields)],
+	old := avroOf(append(slices.Clip(metaFields),
 		field("gone", `"string"`), field("n", `"int"`), field("f", `"float"`), field("t", `"int"`), field("d", `"int"`))...)
-	now := avroOf(append(metaFields[:len(metaFields):len(metaFields)],
+	now := avroOf(append(slices.Clip(metaFields),
 		field("n", `"long"`), field("f", `"double"`), field("t", `"string"`), field("d", `"double"`), field("new", `"string"`))...)
 	source, target := targetOf(t, old), targetOf(t, now)
 	var before, want []row

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -33,12 +34,8 @@ func (r row) key() string { return r[schema.RecordKey].(string) }
 // with is a copy with some columns changed.
 func (r row) with(changes row) row {
 	out := row{}
-	for k, v := range r {
-		out[k] = v
-	}
-	for k, v := range changes {
-		out[k] = v
-	}
+	maps.Copy(out, r)
+	maps.Copy(out, changes)
 	return out
 }
 
@@ -127,8 +124,9 @@ func native(typ *schema.Type, v any) any {
 			out[f.Name] = native(f.Type, fields[f.Name])
 		}
 		return out
+	default:
+		return v
 	}
-	return v
 }
 
 var codecs = map[string]*goavro.Codec{}
@@ -551,17 +549,17 @@ func (g *randomRows) number() int64 {
 	return int64(int32(g.Uint32()))
 }
 
-func (g *randomRows) maybe(make func() any) any {
+func (g *randomRows) maybe(value func() any) any {
 	if g.Float64() < g.nulls {
 		return nil
 	}
-	return make()
+	return value()
 }
 
-func (g *randomRows) list(make func() any) any {
+func (g *randomRows) list(value func() any) any {
 	out := []any{}
 	for range g.IntN(4) {
-		out = append(out, g.maybe(make))
+		out = append(out, g.maybe(value))
 	}
 	return out
 }
