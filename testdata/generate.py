@@ -49,6 +49,7 @@ CLUSTER_NOW = {
     "hoodie.clustering.plan.strategy.small.file.limit": 10_000_000,
     "hoodie.clustering.plan.strategy.sort.columns": "id",
 }
+LOG_CHANGES = {"hoodie.table.cdc.enabled": "true"}
 HIVE_STYLE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
 
 
@@ -182,6 +183,21 @@ class Table:
             options["hoodie.datasource.read.end.instanttime"] = end
         self.ask(view, **options)
 
+    def changes(self, begin, end=None):
+        view = {"kind": "cdc", "begin": begin, "end": end, "range_by": "instant_time", "begin_inclusive": False}
+        options = {
+            "hoodie.datasource.query.type": "incremental", "hoodie.datasource.query.incremental.format": "cdc",
+            "hoodie.datasource.read.begin.instanttime": begin,
+        }
+        if end:
+            options["hoodie.datasource.read.end.instanttime"] = end
+        self.ask(view, **options)
+
+    def ask_changes(self):
+        times = [i["requested"] for i in self.timeline() if i["action"] in WRITES]
+        for begin, end in [("000", None), *zip(["000", *times], times), (times[0], times[-1])]:
+            self.changes(begin, end)
+
     def ask_all(self):
         writes = [i for i in self.timeline() if i["action"] in WRITES]
         self.snapshot()
@@ -196,6 +212,8 @@ class Table:
         ranges = [(times[0], None), (times[0], times[-1]), *zip(times, times[1:]), (times[0], times[-2])]
         for begin, end in dict.fromkeys(ranges):
             self.incremental(begin, end)
+        if LOG_CHANGES.items() <= self.options.items():
+            self.ask_changes()
 
     # ---- keeping
 
@@ -378,6 +396,29 @@ def pending():
     t.keep()
 
 
+def changes_cow():
+    t = Table(f"t{version}_changes_cow", "copy-on-write with change logs of earlier images: updates, inserts beside them, deletes, rows that come back, a partition overwritten", "cow", ORDERS,
+              **LOG_CHANGES, **{"hoodie.table.cdc.supplemental.logging.mode": "DATA_BEFORE"})
+    t.insert(orders(range(10), 1))
+    t.upsert(orders([0, 1, 2, 20], 2))
+    t.delete(orders([1, 4], 3))
+    t.upsert(orders([1, 2], 4) + orders([3], 4, late=True))
+    if version >= 8:        # 0.15 repeats one row for all that are gone
+        t.write("insert_overwrite", orders([2, 50], 5, region="west"))
+    t.keep()
+
+
+def changes_mor():
+    t = Table(f"t{version}_changes_mor", "merge-on-read with change logging by key, every type: updates, deletes, a late update, a compaction, updates on top, a partition dropped", "mor", TYPES,
+              **LOG_CHANGES, **{"hoodie.table.cdc.supplemental.logging.mode": "OP_KEY_ONLY"})
+    t.insert([one_of_each(n, 2) for n in range(9)])
+    t.upsert([one_of_each(n, 3) for n in (0, 1, 4, 20)] + [one_of_each(3, 1)])
+    t.delete([one_of_each(n, 4) for n in (1, 2)], **COMPACT_NOW)
+    t.upsert([one_of_each(n, 5) for n in (0, 1, 5)])
+    t.write("delete_partition", [one_of_each(0, 6)], **{"hoodie.datasource.write.partitions.to.delete": REGIONS[1]})
+    t.keep()
+
+
 RIDES = """ride_id string, city string, driver string, status string, passengers int, distance_km double, fare decimal(8,2),
            day date, started_at timestamp, updated_at timestamp"""
 CITIES = ("lisbon", "nairobi", "osaka")
@@ -407,9 +448,9 @@ def demo():
 
 
 TABLES = {
-    6: [cow_partitioned, mor_logs, mor_compacted, insert_overwrite, clustering, types, rollback],
+    6: [cow_partitioned, mor_logs, mor_compacted, insert_overwrite, clustering, types, rollback, changes_cow],
     8: [cow_partitioned, mor_logs, mor_compacted, clustering, types, rolled_back_by_hand],
-    9: [demo, cow_partitioned, mor_logs, mor_compacted, insert_overwrite, clustering, types, rollback, pending],
+    9: [demo, cow_partitioned, mor_logs, mor_compacted, insert_overwrite, clustering, types, rollback, pending, changes_cow, changes_mor],
 }
 
 if __name__ == "__main__":
