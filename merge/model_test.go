@@ -199,7 +199,8 @@ func modesUnderTest() []mode {
 			preCombine, unlessDeleted(ordering), merge.TakeNulls, merge.TakeNulls, true,
 		},
 		{
-			"0.x MySQL", merge.Rules{Legacy: true, Fold: ordered, Base: merge.Weigh{Ordering: true, Sequence: true, OlderOnTie: true}},
+			"0.x MySQL",
+			merge.Rules{Legacy: true, Fold: ordered, Base: merge.Weigh{Ordering: true, Sequence: true, OlderOnTie: true}},
 			preCombine, unlessDeleted(func(n, o version) bool { return n.sequence > o.sequence }), 0, 0, false,
 		},
 		{

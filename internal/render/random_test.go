@@ -215,6 +215,11 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 			rows = append(rows, x)
 			log = append(log, logged{x.key(), version{row: x, has: has}})
 		}
+		if has == nil && draw("parquet", 0, 0, 1) == 1 {
+			l := fixed(len(rows), 11, pageMode(r.IntN(int(modes))))
+			d.logs = append(d.logs, block(logfile.ParquetData, header, baseFile(t, target, vectors(t, wide, target, rows), l)))
+			continue
+		}
 		d.logs = append(d.logs, block(logfile.AvroData, header, avroContent(t, avro, rows)))
 	}
 	d.input = render.Input{Target: target, Ordering: []string{"ts"}}

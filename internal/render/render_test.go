@@ -6,12 +6,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/hudifs/hudifs/internal/logfile"
 	"github.com/hudifs/hudifs/internal/pqfile"
@@ -393,22 +393,60 @@ func TestStatisticsCoverTheLog(t *testing.T) {
 	}
 }
 
-// Values that stand in the dictionary and in plain pages, long ones in every row: what costs most is promised too.
+// Long values that no codec shortens, in every row, in the dictionary and in plain pages too: what costs most is promised as well.
 func TestBoundOfTheWorst(t *testing.T) {
+	r := &randomRows{Rand: rand.New(rand.NewPCG(1, 2))}
+	worst := 0.0
 	for mode := range modes {
 		for _, length := range []int{0, 100, 5000} {
+			noise := func() string {
+				b := make([]byte, length)
+				for i := range b {
+					b[i] = byte(r.Uint32())
+				}
+				return string(b)
+			}
 			base := narrowRows(60, "001")
 			var updates []row
 			for i := range 60 {
-				long := fmt.Sprintf("%05d", i) + strings.Repeat("x", length)
-				updates = append(updates, rowAt(fmt.Sprintf("k%d", i), "002", 10, long, int64(i*1000)), rowAt("new"+long, "002", 10, long+"y", nil))
+				updates = append(updates, rowAt(fmt.Sprintf("k%d", i), "002", 10, noise(), int64(r.Int32())))
 			}
-			l := layout{groups: []int{1, 29, 30}, page: 4, mode: func(int, int) pageMode { return mode }, codec: format.Snappy}
-			if _, err := narrowSlice(t, base, l, dataBlock(t, "002", narrow, updates)).bytes(t); err != nil {
-				t.Errorf("mode %d, texts of %d: %v", mode, length, err)
+			updates = append(updates, rowAt("new", "002", 10, noise(), nil))
+			l := layout{groups: []int{60}, page: 7, mode: func(int, int) pageMode { return mode }}
+			target := targetOf(t, narrow)
+			inParquet := block(logfile.ParquetData, map[logfile.HeaderKey]string{logfile.InstantTime: "002", logfile.SchemaText: narrow},
+				baseFile(t, target, vectors(t, narrow, target, updates), fixed(61, 9, plainPages)))
+			for _, log := range [][]byte{dataBlock(t, "002", narrow, updates), inParquet} {
+				s := narrowSlice(t, base, l, log)
+				if _, err := s.bytes(t); err != nil {
+					t.Errorf("mode %d, texts of %d: %v", mode, length, err)
+				}
+				worst = max(worst, needed(t, s))
 			}
 		}
 	}
+	// Otherwise the promises are so large that nothing here puts them to the test.
+	if worst < 0.8 {
+		t.Errorf("at most %.2f of what was promised is needed", worst)
+	}
+}
+
+// needed is the part of the promised bytes that a slice needs.
+func needed(t *testing.T, s *slice) float64 {
+	t.Helper()
+	in, err := s.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, _, err := in.Bound()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := in.Measure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return float64(n) / float64(size)
 }
 
 func TestRenderingIsCancelled(t *testing.T) {
