@@ -17,7 +17,7 @@ import (
 func (r *realTable) property(key, value string) {
 	const file = ".hoodie/hoodie.properties"
 	var lines []string
-	for _, l := range strings.Split(string(r.files[file]), "\n") {
+	for l := range strings.SplitSeq(string(r.files[file]), "\n") {
 		if !strings.HasPrefix(l, key+"=") && !strings.HasPrefix(l, "hoodie.table.checksum=") {
 			lines = append(lines, l)
 		}
