@@ -82,7 +82,8 @@ def run(binary, path):
             return meta, out
         try:
             for v in meta["views"]:
-                out.append((v, *judge(mount, path, v)))
+                result, why = judge(mount, path, v)
+                out.append((v, result, why.replace(mount + "/", "")))
         finally:
             subprocess.run([binary, "umount", mount], check=True)
     return meta, out
@@ -112,7 +113,10 @@ def main():
     rows = collections.defaultdict(dict)
     about, refused, wrong = {}, [], []
     total, theirs = collections.Counter(), collections.Counter()
-    for path in sorted(glob.glob(os.path.join(cases, "**", "case.json"), recursive=True)):
+    found = sorted(glob.glob(os.path.join(cases, "**", "case.json"), recursive=True))
+    if not found:
+        sys.exit(f"no case below {cases}")
+    for path in found:
         path = os.path.dirname(path)
         meta, results = run(binary, path)
         name = os.path.basename(path)
@@ -162,9 +166,18 @@ In all: {total['equal']} views equal, {total['refused']} refused, {total['differ
     print("\n## Where it differs\n")
     print("\n".join(f"- {n}, `{d}`: {w[:300]}" for n, d, w in wrong) or "Nowhere.")
     print("\n## What is refused\n")
-    kinds = collections.Counter(re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27,}\S*|\d{14,17}|/\S+", "…", d.split("/")[0] + ": " + w)[:160] for n, d, w in refused)
-    for kind, n in sorted(kinds.items()):
-        print(f"- {n} × {kind}")
+    print("| what a reader is told | kind of view | views | tables |\n|---|---|---|---|")
+    kinds = collections.defaultdict(list)
+    for n, d, w in refused:
+        kinds[(errno(w), d.split("/")[0])].append(feature(n))
+    for (why, kind), names in sorted(kinds.items()):
+        print(f"| {why} | {kind} | {len(names)} | {', '.join(sorted(set(names)))} |")
+
+
+def errno(why):
+    """What the mount answered, in a few words."""
+    m = re.search(r"\[[Ee]rrno \d+\] ([A-Z][a-z/ ]*[a-z])(?! stat)", re.sub(r"Failed [^']*'[^']*'", "", why))
+    return m.group(1) if m else "not mounted: " + re.sub(r"\S*/\S*", "…", why.removeprefix("hudifs: "))[:120]
 
 
 main()
