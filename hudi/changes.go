@@ -44,10 +44,10 @@ func (t *Table) ChangeSteps(ctx context.Context) ([]string, error) {
 	if err != nil || len(servable) == 0 {
 		return nil, err
 	}
-	out := []string{timeline.Earliest}
+	out := []string{max(newestArchived(writes), timeline.Earliest)}
 	for _, w := range writes {
-		if w.Archived || w.Time < servable[0].Time {
-			out[0] = w.Time
+		if w.Time < servable[0].Time {
+			out[0] = max(out[0], w.Time)
 		}
 	}
 	for _, w := range servable {
@@ -56,6 +56,17 @@ func (t *Table) ChangeSteps(ctx context.Context) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// newestArchived is the time of the newest write that is archived, "" without one.
+func newestArchived(writes []timeline.Instant) string {
+	at := ""
+	for _, w := range writes {
+		if w.Archived {
+			at = max(at, w.Time)
+		}
+	}
+	return at
 }
 
 // resolveChanges finds the writes of a range. Requested times count on every table version (hudi-common: HoodieCDCExtractor).
@@ -76,13 +87,13 @@ func (t *Table) resolveChanges(ctx context.Context, st *state, begin, end string
 		return nil, err
 	}
 	s := &scope{}
+	if archived := newestArchived(writes); from < archived {
+		// Hudi 1.x refuses it too; 0.x leaves out what is archived.
+		return nil, fmt.Errorf("%w: changes after %s: writes up to %s are archived, a range can begin there or later", ErrCleaned, begin, archived)
+	}
 	for _, w := range writes {
 		if w.Time <= from {
 			continue
-		}
-		if w.Archived {
-			// Hudi 1.x refuses it too; 0.x leaves out what is archived.
-			return nil, fmt.Errorf("%w: changes after %s: the write at %s is archived, so a range can't begin before it", ErrCleaned, begin, w.Time)
 		}
 		if to == timeline.Latest || w.Time <= to {
 			s.writes = append(s.writes, w)
