@@ -126,7 +126,7 @@ func (r *realTable) completions(t *testing.T) map[string]string {
 }
 
 // row is what a file holds of one row, by leaf: its entries, each with the level at which it repeats, how many of the nodes on its path are
-// there, and its value. Neither tighter nullability nor the physical form of a decimal makes a difference.
+// there, and its value. Neither tighter nullability nor the form of a list or a decimal makes a difference.
 type row map[string]string
 
 func (r row) String() string {
@@ -188,8 +188,9 @@ func rowsOf(data []byte) ([]row, error) {
 	}
 	leaves := f.Schema().Columns()
 	texts := make([]func(parquet.Value) string, len(leaves))
+	names := make([]string, len(leaves))
 	for i, path := range leaves {
-		texts[i] = entryOf(f.Schema(), path)
+		names[i], texts[i] = entryOf(f.Schema(), path)
 	}
 	var out []row
 	for _, g := range f.RowGroups() {
@@ -200,8 +201,7 @@ func rowsOf(data []byte) ([]row, error) {
 			for _, values := range buf[:n] {
 				r := row{}
 				for _, v := range values {
-					p := strings.Join(leaves[v.Column()], ".")
-					r[p] += texts[v.Column()](v)
+					r[names[v.Column()]] += texts[v.Column()](v)
 				}
 				out = append(out, r)
 			}
@@ -219,11 +219,12 @@ func rowsOf(data []byte) ([]row, error) {
 	return out, nil
 }
 
-// entryOf gives the text of an entry of a leaf.
-func entryOf(schema *parquet.Schema, path []string) func(parquet.Value) string {
+// entryOf gives the name of a leaf and the text of its entries. The item of a list of two levels counts as one of three.
+func entryOf(schema *parquet.Schema, path []string) (string, func(parquet.Value) string) {
 	depth := []int{0} // how many nodes are there, by definition level
 	node := parquet.Node(schema)
-	for i, name := range path {
+	var names []string
+	for _, name := range path {
 		for _, f := range node.Fields() {
 			if f.Name() == name {
 				node = f
@@ -231,20 +232,26 @@ func entryOf(schema *parquet.Schema, path []string) func(parquet.Value) string {
 			}
 		}
 		if !node.Required() {
-			depth[len(depth)-1] = i
+			depth[len(depth)-1] = len(names)
 			depth = append(depth, 0)
 		}
+		if node.Repeated() && name == "array" {
+			names = append(names, "list", "element")
+		} else {
+			names = append(names, name)
+		}
 	}
-	depth[len(depth)-1] = len(path)
+	whole := len(names)
+	depth[len(depth)-1] = whole
 	decimal := false
 	if l := node.Type().LogicalType(); l != nil {
 		_, decimal = l.Value.(*format.DecimalType)
 	}
-	return func(v parquet.Value) string {
+	return strings.Join(names, "."), func(v parquet.Value) string {
 		d := depth[v.DefinitionLevel()]
 		text := ""
 		switch {
-		case d < len(path):
+		case d < whole:
 			text = "null"
 		case decimal && (v.Kind() == parquet.Int32 || v.Kind() == parquet.Int64):
 			text = strconv.FormatInt(v.Int64(), 10)
