@@ -39,7 +39,7 @@ build: ## build ./hudifs
 .PHONY: test
 test: deps build vet format archtest ## set up, then run every test: units with -race, real mounts, real engines (PKG= RUN= for some)
 	@echo "== unit tests"; status=0; \
-	$(GO) test -race -timeout 9m -run '$(RUN)' $$($(GO) list $(PKG) | grep -v /e2e) || status=1; \
+	$(GO) test -race -timeout 20m -run '$(RUN)' $$($(GO) list $(PKG) | grep -v /e2e) || status=1; \
 	if [ '$(PKG)' = ./... ]; then $(MAKE) --no-print-directory e2e || status=1; fi; \
 	exit $$status
 
