@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -141,6 +142,18 @@ var lists = []struct {
 	},
 }
 
+// ambiguous tells whether there is a two-level list of groups of one field, which some readers take for a three-level one.
+func ambiguous(nodes []*schema.Node) bool {
+	return slices.ContainsFunc(nodes, func(n *schema.Node) bool {
+		if n.Shape == schema.ListShape {
+			if r, item := n.Item(); r == item && len(r.Children) == 1 && r.Children[0].Repetition != schema.Repeated {
+				return true
+			}
+		}
+		return ambiguous(n.Children)
+	})
+}
+
 func TestListForms(t *testing.T) {
 	for _, tt := range lists {
 		t.Run(tt.name, func(t *testing.T) {
@@ -160,8 +173,8 @@ func TestListForms(t *testing.T) {
 			if typ.Fields[0].Type.Kind != schema.Array {
 				t.Errorf("its type: %+v", typ.Fields[0].Type)
 			}
-			if like := must(schema.Target(typ, m))(t); !like.Admits(m) {
-				t.Errorf("a view with this model does not admit it:\n%s%s", describe(like), describe(m))
+			if like := must(schema.Target(typ, m))(t); like.Admits(m) == ambiguous(m.Fields) {
+				t.Errorf("a view with this model admits it: %v\n%s%s", like.Admits(m), describe(like), describe(m))
 			}
 			checkRoundTrip(t, m)
 		})
@@ -259,7 +272,7 @@ func TestTypeOfFile(t *testing.T) {
 		leaf(optional, "e", format.FixedLenByteArray).length(5).decimal(11, 3), leaf(optional, "bool", format.Boolean),
 		leaf(optional, "float", format.Float), leaf(optional, "double", format.Double), leaf(optional, "day", format.Int32).as(deprecated.Date),
 		group(optional, "st", leaf(required, "x", format.Int64)),
-		group(optional, "l", group(repeated, "array", text(required, "a"))).as(deprecated.List),
+		group(optional, "l", group(repeated, "array", text(required, "a"), text(required, "b"))).as(deprecated.List),
 		group(optional, "m", group(repeated, "key_value", text(required, "key"), leaf(optional, "value", format.Int32))).as(deprecated.Map),
 	)
 	typ, err := m.Type()
@@ -281,7 +294,7 @@ func TestTypeOfFile(t *testing.T) {
 		{Name: "double", Type: null(schema.Type{Kind: schema.Double})},
 		{Name: "day", Type: null(schema.Type{Kind: schema.Int, Logical: schema.Date})},
 		{Name: "st", Type: null(schema.Type{Kind: schema.Record, Fields: []schema.Field{{Name: "x", Type: null(schema.Type{Kind: schema.Long})}}})},
-		{Name: "l", Type: null(schema.Type{Kind: schema.Array, Elem: null(schema.Type{Kind: schema.Record, Fields: []schema.Field{{Name: "a", Type: str}}})})},
+		{Name: "l", Type: null(schema.Type{Kind: schema.Array, Elem: null(schema.Type{Kind: schema.Record, Fields: []schema.Field{{Name: "a", Type: str}, {Name: "b", Type: str}}})})},
 		{Name: "m", Type: null(schema.Type{Kind: schema.Map, Elem: null(schema.Type{Kind: schema.Int})})},
 	}}
 	if diff := cmp.Diff(want, typ); diff != "" {

@@ -120,10 +120,10 @@ func targetList(name string, t *Type, form *Node) (*Node, error) {
 			elem.Shape = StructShape // as FromElements reads a repeated group; asItem sees the shape behind it
 		}
 		n := &Node{Name: name, Repetition: Optional, Shape: ListShape, Children: []*Node{elem}, element: form.element}
-		if r, i := n.Item(); r == i {
+		if len(elem.Children) != 1 || elem.Children[0].Repetition == Repeated {
 			return n, nil
 		}
-		// The element has become a group of one field, which readers would take for the wrapping of a three-level list.
+		// Readers such as DuckDB take a group of one field for the wrapping of a three-level list, whatever its name.
 		repeated = nil
 	}
 	if repeated != nil {

@@ -100,6 +100,11 @@ func TestTargetLike(t *testing.T) {
 			group(optional, "c", group(repeated, "array", group(repeated, "kv", text(required, "k"), leaf(optional, "v", format.Int32))).as(deprecated.Map)).as(deprecated.List),
 		},
 		{
+			"list of records of one field: never two levels", `{"type": "array", "items": {"type": "record", "name": "r", "fields": [{"name": "x", "type": "int"}]}}`,
+			group(optional, "c", group(repeated, "array", leaf(required, "x", format.Int32))).as(deprecated.List),
+			group(optional, "c", group(repeated, "list", group(optional, "element", leaf(optional, "x", format.Int32)))).as(deprecated.List),
+		},
+		{
 			"map", `{"type": "map", "values": ["null", "int"]}`,
 			group(optional, "c", group(repeated, "map", text(required, "k"), leaf(required, "v", format.Int32)).as(deprecated.MapKeyValue)).as(deprecated.Map),
 			group(optional, "c", group(repeated, "map", text(required, "k"), leaf(optional, "v", format.Int32)).as(deprecated.MapKeyValue)).as(deprecated.Map),
