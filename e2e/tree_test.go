@@ -14,11 +14,6 @@ import (
 
 // The checks of this file hold for every table: testTable runs them.
 
-// renderedForSize lists the tables where a listing has to render files, as
-// their size has no bound that is known before: Spark wrote the partition
-// column's schema first as a number, then as text, and numbers become text.
-var renderedForSize = []string{"p9_cow_timebasedkeygen_epochmillis", "p9_cow_timebasedkeygen_unixtimestamp"}
-
 // testListing lists the whole mount with ls. That must render nothing, and
 // every size it shows must be the number of bytes that can then be read.
 func testListing(t *testing.T, c caseFile, m mounted) {
@@ -27,7 +22,7 @@ func testListing(t *testing.T, c caseFile, m mounted) {
 		if out, err := exec.Command("ls", "-lR", m.path(dir)).CombinedOutput(); err != nil && !onlyRefused(string(out)) {
 			t.Errorf("ls -lR %s: %v\n%s", dir, err, out)
 		}
-		if n := m.renders(t) - before; n != 0 && !slices.Contains(renderedForSize, c.Name) {
+		if n := m.renders(t) - before; n != 0 {
 			t.Errorf("ls -lR %s rendered %d files", dir, n)
 		}
 	}

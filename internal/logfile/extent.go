@@ -77,28 +77,10 @@ func measureAvro(r io.ReaderAt, b Block, target *schema.Message) (Extent, error)
 		case text:
 			l.Bytes = symbols
 		default:
-			l.Bytes = castBound(k.leaf, k.node.Leaf, l.Entries, max(records, symbols))
+			l.Bytes = schema.CastBound(k.leaf, k.node.Leaf, l.Entries, max(records, symbols))
 		}
 	}
 	return e, nil
-}
-
-// castBound bounds the bytes of values that were cast: so many, and so many bytes in all before.
-func castBound(from, to column.Leaf, values, bytes int64) int64 {
-	// What one value can become, and one byte of it. Decimal digits take the most room: 2.41 for a byte, and up to 76 zeros
-	// in front; text can hold an exponent that stands for 800 digits (see schema.CastFor).
-	const ofNumber, ofDecimal, ofText, perByte = 32, 96, 512, 3
-	switch {
-	case to.Kind != column.Bytes:
-		return values * int64(to.Width())
-	case from.Kind == column.Fixed:
-		return values * (ofDecimal + perByte*int64(from.Size))
-	case from.Kind == column.Bytes:
-		return values*ofText + perByte*bytes
-	case from.Kind == column.Int32 || from.Kind == column.Int64:
-		return values * ofDecimal
-	}
-	return values * ofNumber
 }
 
 func (p *parquetContent) measure(target *schema.Message) (Extent, error) {
@@ -126,7 +108,7 @@ func (p *parquetContent) measure(target *schema.Message) (Extent, error) {
 			}
 		}
 		if !m.ValuesKept() || to.Kind != column.Bytes {
-			l.Bytes = castBound(p.schema().Leaves[m.Source].Leaf, to, l.Entries, l.Bytes)
+			l.Bytes = schema.CastBound(p.schema().Leaves[m.Source].Leaf, to, l.Entries, l.Bytes)
 		}
 	}
 	return e, nil

@@ -38,8 +38,19 @@ func (f *File) ChunkBound(group, leaf int, to *schema.Node, add Added) (int64, b
 	if from.Leaf.MaxRep > 0 {
 		b.sourcePages *= 2 // a row that spans two pages of different kinds may need one of its own
 	}
-	if to.Leaf.Kind == column.Bytes {
-		if from.Leaf.Kind != column.Bytes || from.Scalar.Logical != to.Scalar.Logical {
+	switch {
+	case to.Leaf.Kind == column.Bytes && from.Leaf.Kind != column.Bytes:
+		distinct := size / int64(max(from.Leaf.Width(), 1))
+		if e.dict {
+			b.values = schema.CastBound(from.Leaf, to.Leaf, distinct, size) + 4*distinct
+		}
+		if e.plain {
+			b.values += schema.CastBound(from.Leaf, to.Leaf, c.NumValues, size) + 4*c.NumValues
+		}
+		b.values += 2 * (add.Bytes + 4*add.Values) // a value may go into the dictionary and into a plain page
+		b.dictionary = distinct + add.Values
+	case to.Leaf.Kind == column.Bytes:
+		if from.Scalar.Logical != to.Scalar.Logical {
 			return 0, false
 		}
 		if from.Leaf.MaxRep > 0 && e.dict && e.plain && rc.OffsetIndexOffset == 0 {
@@ -59,7 +70,7 @@ func (f *File) ChunkBound(group, leaf int, to *schema.Node, add Added) (int64, b
 			b.values += add.Bytes + 4*add.Values // a value may go into the dictionary and into a plain page
 		}
 		b.dictionary = c.TotalUncompressedSize/4 + add.Values
-	} else {
+	default:
 		width := int64(max(from.Leaf.Width(), 1))
 		if from.Leaf.Kind == column.Bytes {
 			width = 4

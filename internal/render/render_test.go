@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -428,6 +429,34 @@ func TestBoundOfTheWorst(t *testing.T) {
 	// Otherwise the promises are so large that nothing here puts them to the test.
 	if worst < 0.8 {
 		t.Errorf("at most %.2f of what was promised is needed", worst)
+	}
+}
+
+// Numbers that become text grow, in dictionaries too: a listing knows by how much without reading them.
+func TestBoundOfNumbersAsText(t *testing.T) {
+	old := avroOf(append(slices.Clip(metaFields), field("l", `"long"`), field("i", `"int"`), field("d", `"double"`), field("f", `"float"`))...)
+	now := avroOf(append(slices.Clip(metaFields), field("l", `"string"`), field("i", `"string"`), field("d", `"string"`), field("f", `"string"`))...)
+	source, target := targetOf(t, old), targetOf(t, now)
+	var rows []row
+	for i := range 600 {
+		rows = append(rows, row{
+			schema.CommitTime: "001", schema.CommitSeqno: "1", schema.RecordKey: fmt.Sprint(i), schema.PartitionPath: "", schema.FileName: "f",
+			"l": math.MinInt64 + int64(i), "i": int64(math.MinInt32 + i), "d": -math.MaxFloat64 / float64(i+3), "f": float64(-math.MaxFloat32 / float32(i+3)),
+		})
+	}
+	for mode := range modes {
+		s := &slice{base: baseFile(t, source, vectors(t, old, source, rows), fixed(600, 90, mode))}
+		s.input = render.Input{Target: target}
+		if _, err := s.bytes(t); err != nil {
+			t.Errorf("mode %d: %v", mode, err)
+		}
+		in, err := s.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := in.Bound(); !ok || err != nil {
+			t.Errorf("mode %d: bounded: %v, %v", mode, ok, err)
+		}
 	}
 }
 

@@ -34,6 +34,24 @@ func CastFor(from, to Scalar) (Cast, error) {
 	return castNumber(from, to)
 }
 
+// CastBound bounds the bytes of values that were cast: so many, and so many bytes in all before.
+func CastBound(from, to column.Leaf, values, bytes int64) int64 {
+	// What one value can become, and one byte of it. Decimal digits take the most room: 2.41 for a byte, and up to 76 zeros
+	// in front; text can hold an exponent that stands for 800 digits (see CastFor).
+	const ofNumber, ofDecimal, ofText, perByte = 32, 96, 512, 3
+	switch {
+	case to.Kind != column.Bytes:
+		return values * int64(to.Width())
+	case from.Kind == column.Fixed:
+		return values * (ofDecimal + perByte*int64(from.Size))
+	case from.Kind == column.Bytes:
+		return values*ofText + perByte*bytes
+	case from.Kind == column.Int32 || from.Kind == column.Int64:
+		return values * ofDecimal
+	}
+	return values * ofNumber
+}
+
 // castUnit converts between units of timestamps; one side without a meaning is taken at its word.
 func castUnit(from, to Scalar) (Cast, error) {
 	f, okF := unitsPerSecond(from.Logical)
