@@ -186,7 +186,8 @@ func hasNullItem(v any, t *schema.Type, item bool) bool {
 		}
 	case schema.Array:
 		for _, e := range v.([]any) {
-			if hasNullItem(e, t.Elem, true) {
+			// Lists of records of one field keep three levels.
+			if hasNullItem(e, t.Elem, t.Elem.Kind != schema.Record || len(t.Elem.Fields) != 1) {
 				return true
 			}
 		}
