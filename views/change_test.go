@@ -379,6 +379,8 @@ func TestManyAtOnce(t *testing.T) {
 // readSome lists one view and reads a file of it.
 func readSome(t *testing.T, r *rand.Rand, root views.Dir, read func(string, views.Node) error) error {
 	top := []string{"latest", "read_optimized", "asof/earliest", "asof/latest", "incremental/000..latest"}[r.IntN(5)]
+	// Grace is latest's: in other views that follow the table a name is gone with the next commit, for who comes with a path.
+	movesOn := top == "read_optimized" || top == "incremental/000..latest"
 	dir, err := find(t.Context(), root, top)
 	if err != nil {
 		return fmt.Errorf("%s: %w", top, err)
@@ -390,7 +392,7 @@ func readSome(t *testing.T, r *rand.Rand, root views.Dir, read func(string, view
 			return fmt.Errorf("%s%s: %d entries, %w", top, at, len(entries), err)
 		}
 		e := entries[r.IntN(len(entries))]
-		if r.IntN(3) == 0 {
+		if r.IntN(3) == 0 && !movesOn {
 			if dir, err = find(t.Context(), root, top+at); err != nil { // as one does who comes with a path
 				return fmt.Errorf("%s%s: %w", top, at, err)
 			}
