@@ -71,11 +71,7 @@ func newestArchived(writes []timeline.Instant) string {
 
 // resolveChanges finds the writes of a range. Requested times count on every table version (hudi-common: HoodieCDCExtractor).
 func (t *Table) resolveChanges(ctx context.Context, st *state, begin, end string) (*scope, error) {
-	from, err := t.parse(st, begin)
-	if err != nil {
-		return nil, err
-	}
-	to, err := t.parse(st, end)
+	from, to, err := t.parseRange(st, begin, end)
 	if err != nil {
 		return nil, err
 	}

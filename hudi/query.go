@@ -179,12 +179,16 @@ func (st *state) rangeTime(i timeline.Instant) string {
 	return i.Time
 }
 
-func (t *Table) resolveRange(ctx context.Context, st *state, begin, end string) (*scope, error) {
-	from, err := t.parse(st, begin)
-	if err != nil {
-		return nil, err
+func (t *Table) parseRange(st *state, begin, end string) (from, to string, err error) {
+	if from, err = t.parse(st, begin); err != nil {
+		return "", "", err
 	}
-	to, err := t.parse(st, end)
+	to, err = t.parse(st, end)
+	return from, to, err
+}
+
+func (t *Table) resolveRange(ctx context.Context, st *state, begin, end string) (*scope, error) {
+	from, to, err := t.parseRange(st, begin, end)
 	if err != nil {
 		return nil, err
 	}

@@ -166,9 +166,9 @@ func (d *tableDir) Lookup(ctx context.Context, name string) (Node, error) {
 	case asOfName:
 		return &asOfDir{d.tab}, nil
 	case incrementalName:
-		return &rangesDir{d.tab, incrementalName, fromTheStart(d.tab.hudi.Steps), hudi.Incremental, true}, nil
+		return &rangesDir{d.tab, incrementalName, d.tab.hudi.Steps, hudi.Incremental, true}, nil
 	case differenceName:
-		return &rangesDir{d.tab, differenceName, fromTheStart(d.tab.hudi.Differences), hudi.Difference, false}, nil
+		return &rangesDir{d.tab, differenceName, d.tab.hudi.Differences, hudi.Difference, false}, nil
 	case changesName:
 		return &rangesDir{d.tab, changesName, d.tab.hudi.ChangeSteps, hudi.Changes, false}, nil
 	case aboutName:
@@ -225,14 +225,6 @@ type rangesDir struct {
 
 const rangeDots = ".."
 
-// fromTheStart puts the begin of everything before some times.
-func fromTheStart(times func(context.Context) ([]string, error)) func(context.Context) ([]string, error) {
-	return func(ctx context.Context) ([]string, error) {
-		t, err := times(ctx)
-		return append([]string{"000"}, t...), err
-	}
-}
-
 func (d *rangesDir) Attr(context.Context) (Attr, error) {
 	return Attr{Inode: inodeOf("in table", d.tab.path, d.name), Dir: true, ModTime: d.tab.modTime()}, nil
 }
@@ -251,8 +243,10 @@ func (d *rangesDir) Entries(ctx context.Context) ([]Entry, error) {
 	}
 	state := d.tab.current(ctx)
 	var out []Entry
-	for i := 1; i < len(times); i++ {
-		out = append(out, Entry{Name: times[i-1] + rangeDots + times[i], Dir: true, Inode: d.tab.inode(d.query(times[i-1], times[i]), state)})
+	begin := "000" // before everything
+	for _, end := range times {
+		out = append(out, Entry{Name: begin + rangeDots + end, Dir: true, Inode: d.tab.inode(d.query(begin, end), state)})
+		begin = end
 	}
 	out = out[max(0, len(out)-d.tab.t.opts.ListInstants):]
 	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
