@@ -18,6 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/hudifs/hudifs/hudi"
+	"github.com/hudifs/hudifs/internal/tabletest"
 )
 
 var (
@@ -404,23 +405,6 @@ func compareStates(ctx context.Context, table *hudi.Table, a, b string) (rows in
 
 var errSkip = errors.New("a state can't be read")
 
-// realTables are the zipped tables that tests can use, by place.
-func realTables(t *testing.T) map[string][]string {
-	t.Helper()
-	out := map[string][]string{}
-	for _, pattern := range []string{"../testdata/*/table.zip", "../../shared/corpus/*/table.zip", "../../shared/corpus/peer/*/table.zip"} {
-		found, err := filepath.Glob(filepath.FromSlash(pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(found) == 0 {
-			t.Logf("NOT TESTED: no table at %s", pattern)
-		}
-		out[pattern] = found
-	}
-	return out
-}
-
 // openReal opens a zipped table, with the files that it was bootstrapped from.
 func openReal(t *testing.T, file string) (*hudi.Table, error) {
 	t.Helper()
@@ -439,39 +423,37 @@ func TestDifferences(t *testing.T) {
 	}
 	t.Logf("-seed=%d", *seed)
 	tables, compared, rows, skipped := 0, 0, 0, 0
-	for pattern, found := range realTables(t) {
-		for _, file := range found {
-			table, err := openReal(t, file)
-			if err != nil {
-				continue
+	for _, file := range tabletest.All(t) {
+		table, err := openReal(t, file)
+		if err != nil {
+			continue
+		}
+		instants, err := table.Differences(t.Context())
+		if err != nil || len(instants) == 0 {
+			continue
+		}
+		tables++
+		r := rand.New(rand.NewPCG(*seed, uint64(len(tabletest.Name(file)))))
+		points := slices.Concat([]string{"000"}, instants, []string{"latest"})
+		n := *pairs
+		if strings.HasPrefix(file, filepath.Join(tabletest.Root(t), "testdata")) {
+			n *= 4
+		}
+		for range n {
+			i := r.IntN(len(points) - 1)
+			j := i + 1 + r.IntN(len(points)-i-1)
+			if r.IntN(4) == 0 {
+				i, j = j, i
 			}
-			instants, err := table.Differences(t.Context())
-			if err != nil || len(instants) == 0 {
-				continue
-			}
-			tables++
-			r := rand.New(rand.NewPCG(*seed, uint64(len(file))))
-			points := slices.Concat([]string{"000"}, instants, []string{"latest"})
-			n := *pairs
-			if strings.HasPrefix(pattern, "../testdata") {
-				n *= 4
-			}
-			for range n {
-				i := r.IntN(len(points) - 1)
-				j := i + 1 + r.IntN(len(points)-i-1)
-				if r.IntN(4) == 0 {
-					i, j = j, i
-				}
-				n, err := compareStates(t.Context(), table, points[i], points[j])
-				switch {
-				case errors.Is(err, errSkip):
-					skipped++
-				case err != nil:
-					t.Errorf("%s: %s..%s: %v", filepath.Base(filepath.Dir(file)), points[i], points[j], err)
-				default:
-					compared++
-					rows += n
-				}
+			n, err := compareStates(t.Context(), table, points[i], points[j])
+			switch {
+			case errors.Is(err, errSkip):
+				skipped++
+			case err != nil:
+				t.Errorf("%s: %s..%s: %v", tabletest.Name(file), points[i], points[j], err)
+			default:
+				compared++
+				rows += n
 			}
 		}
 	}
@@ -481,29 +463,27 @@ func TestDifferences(t *testing.T) {
 // Compaction and clustering move rows, and change none: the difference to the write before is empty, but has a schema.
 func TestServicesChangeNothing(t *testing.T) {
 	services := 0
-	for _, found := range realTables(t) {
-		for _, file := range found {
-			table, err := openReal(t, file)
-			if err != nil {
+	for _, file := range tabletest.All(t) {
+		table, err := openReal(t, file)
+		if err != nil {
+			continue
+		}
+		if table.Info().Properties["hoodie.table.cdc.enabled"] == "true" {
+			continue // Hudi 1.0 compacts tables that log changes without a look at ordering values
+		}
+		for _, step := range serviceSteps(t, table) {
+			v, err := table.View(t.Context(), hudi.Difference(step[0], step[1]))
+			var r *relation
+			if err == nil {
+				r, err = read(t.Context(), v)
+			}
+			if errors.Is(err, hudi.ErrRefused) || errors.Is(err, hudi.ErrCleaned) || errors.Is(err, hudi.ErrCorrupt) {
 				continue
 			}
-			if table.Info().Properties["hoodie.table.cdc.enabled"] == "true" {
-				continue // Hudi 1.0 compacts tables that log changes without a look at ordering values
+			if err != nil || len(r.rows) > 0 || len(r.leaves) == 0 {
+				t.Errorf("%s: %v: %v, %.1000v", tabletest.Name(file), step, err, r)
 			}
-			for _, step := range serviceSteps(t, table) {
-				v, err := table.View(t.Context(), hudi.Difference(step[0], step[1]))
-				var r *relation
-				if err == nil {
-					r, err = read(t.Context(), v)
-				}
-				if errors.Is(err, hudi.ErrRefused) || errors.Is(err, hudi.ErrCleaned) || errors.Is(err, hudi.ErrCorrupt) {
-					continue
-				}
-				if err != nil || len(r.rows) > 0 || len(r.leaves) == 0 {
-					t.Errorf("%s: %v: %v, %.1000v", filepath.Base(filepath.Dir(file)), step, err, r)
-				}
-				services++
-			}
+			services++
 		}
 	}
 	t.Logf("%d compactions and clusterings", services)

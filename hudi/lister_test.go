@@ -1,17 +1,15 @@
 package hudi_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"errors"
-	"io"
 	"log/slog"
 	"path"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/hudifs/hudifs/hudi"
+	"github.com/hudifs/hudifs/internal/tabletest"
 	"github.com/hudifs/hudifs/storage"
 	"github.com/hudifs/hudifs/storage/storagetest"
 )
@@ -19,86 +17,53 @@ import (
 // unzip reads a zipped table.
 func unzip(t testing.TB, file string) *storagetest.Mem {
 	t.Helper()
-	z, err := zip.OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	m := storagetest.NewMem(nil)
-	for _, f := range z.File {
-		if f.FileInfo().IsDir() {
-			continue
-		}
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatalf("%s: %s: %v", file, f.Name, err)
-		}
-		r.Close()
-		m.Put(f.Name, data)
-	}
-	return m
+	return storagetest.NewMem(tabletest.Contents(t, file, nil))
 }
 
 // A view has the same files, of the same bytes, whether the metadata table lists them or their folders do.
 func TestMetadataTableOnAndOff(t *testing.T) {
-	found, used, answers := 0, 0, 0
-	for _, pattern := range []string{"../testdata/*/table.zip", "../../shared/corpus/*/table.zip", "../../shared/corpus/peer/*/table.zip"} {
-		tables, err := filepath.Glob(filepath.FromSlash(pattern))
+	used, answers := 0, 0
+	tables := tabletest.All(t)
+	for _, file := range tables {
+		s := unzip(t, file)
+		props, err := storage.ReadFile(t.Context(), s, ".hoodie/hoodie.properties", 1<<20)
+		if err != nil || !bytes.Contains(props, []byte("metadata.partitions=")) {
+			continue // without a metadata table both ways are one
+		}
+		var warned bytes.Buffer
+		on, err := hudi.Open(t.Context(), s, &hudi.Options{Logger: slog.New(slog.NewTextHandler(&warned, nil))})
+		if err != nil {
+			continue
+		}
+		off, err := hudi.Open(t.Context(), s, &hudi.Options{NoMetadataTable: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(tables) == 0 {
-			t.Logf("NOT TESTED: no table at %s", pattern)
-		}
-		for _, file := range tables {
-			found++
-			s := unzip(t, file)
-			props, err := storage.ReadFile(t.Context(), s, ".hoodie/hoodie.properties", 1<<20)
-			if err != nil || !bytes.Contains(props, []byte("metadata.partitions=")) {
-				continue // without a metadata table both ways are one
-			}
-			var warned bytes.Buffer
-			on, err := hudi.Open(t.Context(), s, &hudi.Options{Logger: slog.New(slog.NewTextHandler(&warned, nil))})
-			if err != nil {
-				continue
-			}
-			off, err := hudi.Open(t.Context(), s, &hudi.Options{NoMetadataTable: true})
+		used++
+		t.Run(tabletest.Name(file), func(t *testing.T) {
+			instants, err := off.Timeline(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			used++
-			t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
-				instants, err := off.Timeline(t.Context())
-				if err != nil {
-					t.Fatal(err)
+			queries := []hudi.Query{hudi.Latest()}
+			for _, i := range instants {
+				queries = append(queries, hudi.AsOf(i.Time), hudi.Incremental(i.Time, ""))
+			}
+			for _, q := range queries {
+				a, b := fingerprint(t, on, q), fingerprint(t, off, q)
+				if a != b {
+					t.Errorf("%v\n on  %s\n off %s", q, a, b)
 				}
-				queries := []hudi.Query{hudi.Latest()}
-				for _, i := range instants {
-					queries = append(queries, hudi.AsOf(i.Time), hudi.Incremental(i.Time, ""))
+				if strings.Contains(a, ".parquet ") {
+					answers++
 				}
-				for _, q := range queries {
-					a, b := fingerprint(t, on, q), fingerprint(t, off, q)
-					if a != b {
-						t.Errorf("%v\n on  %s\n off %s", q, a, b)
-					}
-					if strings.Contains(a, ".parquet ") {
-						answers++
-					}
-				}
-				if warned.Len() > 0 {
-					t.Errorf("warned: %s", &warned)
-				}
-			})
-		}
+			}
+			if warned.Len() > 0 {
+				t.Errorf("warned: %s", &warned)
+			}
+		})
 	}
-	if found == 0 {
-		t.Skip("SKIPPED: there are no real tables")
-	}
-	t.Logf("%d of %d tables have a metadata table; %d views with files", used, found, answers)
+	t.Logf("%d of %d tables have a metadata table; %d views with files", used, len(tables), answers)
 }
 
 // fingerprint names the files of a view and their bytes, or says why there is none.
@@ -128,10 +93,7 @@ func fingerprint(t *testing.T, table *hudi.Table, q hudi.Query) string {
 
 // A file that the metadata table still lists, though it is gone, harms none but itself (apache/hudi#10628).
 func TestListedFileThatIsGone(t *testing.T) {
-	tables, err := filepath.Glob(filepath.FromSlash("../../shared/corpus/v?_mdt_cow/table.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tables := tabletest.Glob(t, "v?_mdt_cow")
 	if len(tables) == 0 {
 		t.Skip("SKIPPED: there are no real tables")
 	}
@@ -188,10 +150,7 @@ func latest(t *testing.T, s storage.Store) []*hudi.File {
 
 // Whatever is wrong with the metadata table, folders are listed, and the log says so once.
 func TestDamagedMetadataTable(t *testing.T) {
-	tables, err := filepath.Glob(filepath.FromSlash("../../shared/corpus/v?_mdt_cow/table.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tables := tabletest.Glob(t, "v?_mdt_cow")
 	if len(tables) == 0 {
 		t.Skip("SKIPPED: there are no real tables")
 	}
@@ -225,10 +184,7 @@ func TestDamagedMetadataTable(t *testing.T) {
 }
 
 func TestColumnStats(t *testing.T) {
-	tables, err := filepath.Glob(filepath.FromSlash("../../shared/corpus/v?_mdt_cow/table.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tables := tabletest.Glob(t, "v?_mdt_cow")
 	if len(tables) == 0 {
 		t.Skip("SKIPPED: there are no real tables")
 	}

@@ -1,7 +1,6 @@
 package hudi_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -21,6 +20,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/hudifs/hudifs/hudi"
+	"github.com/hudifs/hudifs/internal/tabletest"
 	"github.com/hudifs/hudifs/storage"
 	"github.com/hudifs/hudifs/storage/storagetest"
 )
@@ -35,25 +35,11 @@ type realTable struct {
 // eachRealTable runs f for every table beside and in the repository.
 func eachRealTable(t *testing.T, f func(t *testing.T, r *realTable)) {
 	t.Helper()
-	found := 0
-	for _, pattern := range []string{"../testdata/*/table.zip", "../../shared/corpus/*/table.zip", "../../shared/corpus/peer/*/table.zip"} {
-		tables, err := filepath.Glob(filepath.FromSlash(pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(tables) == 0 {
-			t.Logf("NOT TESTED: no table at %s", pattern)
-		}
-		for _, file := range tables {
-			found++
-			folder := filepath.Dir(file)
-			t.Run(filepath.Base(folder), func(t *testing.T) {
-				f(t, &realTable{name: filepath.Base(folder), folder: folder, files: contents(t, file)})
-			})
-		}
-	}
-	if found == 0 {
-		t.Fatal("no table in testdata")
+	for _, file := range tabletest.All(t) {
+		folder := filepath.Dir(file)
+		t.Run(tabletest.Name(file), func(t *testing.T) {
+			f(t, &realTable{name: tabletest.Name(file), folder: folder, files: tabletest.Contents(t, file, nil)})
+		})
 	}
 }
 
@@ -61,31 +47,7 @@ func eachRealTable(t *testing.T, f func(t *testing.T, r *realTable)) {
 func testTable(t testing.TB, name string) *realTable {
 	t.Helper()
 	folder := filepath.Join("..", "testdata", name)
-	return &realTable{name: name, folder: folder, files: contents(t, filepath.Join(folder, "table.zip"))}
-}
-
-func contents(t testing.TB, file string) map[string][]byte {
-	t.Helper()
-	z, err := zip.OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	out := map[string][]byte{}
-	for _, f := range z.File {
-		if f.FileInfo().IsDir() {
-			continue
-		}
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out[f.Name], err = io.ReadAll(r); err != nil {
-			t.Fatalf("%s: %s: %v", file, f.Name, err)
-		}
-		r.Close()
-	}
-	return out
+	return &realTable{name: name, folder: folder, files: tabletest.Contents(t, filepath.Join(folder, "table.zip"), nil)}
 }
 
 func (r *realTable) store() *storagetest.Mem { return storagetest.NewMem(r.files) }
@@ -97,7 +59,7 @@ func (r *realTable) bootstrapSource(t *testing.T) storage.Store {
 	if _, err := os.Stat(file); err != nil {
 		return nil
 	}
-	return storagetest.NewMem(contents(t, file))
+	return unzip(t, file)
 }
 
 // completions are the times at which the instants of the table completed, by requested time, as they were noted when it was written. Table

@@ -1,14 +1,12 @@
 package views_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,6 +19,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"go.uber.org/goleak"
 
+	"github.com/hudifs/hudifs/internal/tabletest"
 	"github.com/hudifs/hudifs/storage"
 	"github.com/hudifs/hudifs/storage/filestore"
 	"github.com/hudifs/hudifs/views"
@@ -73,31 +72,13 @@ func load(t testing.TB, name string) *fixture {
 // read reads a case from its folder.
 func read(t testing.TB, dir string) *fixture {
 	t.Helper()
-	f := &fixture{name: filepath.Base(dir), files: map[string][]byte{}}
+	f := &fixture{name: filepath.Base(dir), files: tabletest.Contents(t, filepath.Join(dir, "table.zip"), nil)}
 	data, err := os.ReadFile(filepath.Join(dir, "case.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(data, f); err != nil {
 		t.Fatal(err)
-	}
-	z, err := zip.OpenReader(filepath.Join(dir, "table.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	for _, e := range z.File {
-		if strings.HasSuffix(e.Name, "/") {
-			continue
-		}
-		r, err := e.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if f.files[e.Name], err = io.ReadAll(r); err != nil {
-			t.Fatal(err)
-		}
-		r.Close()
 	}
 	return f
 }

@@ -1,9 +1,7 @@
 package bootstrap
 
 import (
-	"archive/zip"
 	"errors"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hudifs/hudifs/internal/tabletest"
 	"github.com/hudifs/hudifs/storage"
 	"github.com/hudifs/hudifs/storage/storagetest"
 )
@@ -140,22 +139,20 @@ func TestLocalPath(t *testing.T) {
 
 // Each skeleton of the real bootstrapped tables has a source, which exists in the zip of the sources.
 func TestCorpus(t *testing.T) {
-	tables, err := filepath.Glob("../../../shared/corpus/*bootstrap_metadata*/table.zip")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tables := tabletest.Glob(t, "*bootstrap_metadata*")
 	if len(tables) == 0 {
 		t.Skip("SKIPPED: there are no real bootstrapped tables")
 	}
 	found := 0
 	for _, table := range tables {
-		s := storagetest.NewMem(unzip(t, table))
-		sources := unzip(t, filepath.Join(filepath.Dir(table), "bootstrap_source.zip"))
+		files := tabletest.Contents(t, table, nil)
+		s := storagetest.NewMem(files)
+		sources := tabletest.Contents(t, filepath.Join(filepath.Dir(table), "bootstrap_source.zip"), nil)
 		info, err := ReadInfo(t.Context(), s)
 		if err != nil {
 			t.Fatalf("%s: %v", table, err)
 		}
-		for name := range unzip(t, table) {
+		for name := range files {
 			if !strings.HasSuffix(name, "_"+Instant+".parquet") {
 				continue
 			}
@@ -182,28 +179,4 @@ func TestCorpus(t *testing.T) {
 		t.Error("no skeleton in any table")
 	}
 	t.Logf("%d skeletons of %d tables", found, len(tables))
-}
-
-func unzip(t *testing.T, file string) map[string][]byte {
-	t.Helper()
-	z, err := zip.OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	out := map[string][]byte{}
-	for _, f := range z.File {
-		if f.FileInfo().IsDir() {
-			continue
-		}
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out[f.Name], err = io.ReadAll(r); err != nil {
-			t.Fatal(err)
-		}
-		r.Close()
-	}
-	return out
 }

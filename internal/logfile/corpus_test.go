@@ -1,65 +1,38 @@
 package logfile
 
 import (
-	"archive/zip"
 	"bytes"
 	"errors"
-	"io"
-	"io/fs"
 	"path"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/linkedin/goavro/v2"
 
 	"github.com/hudifs/hudifs/internal/schema"
+	"github.com/hudifs/hudifs/internal/tabletest"
 )
-
-var corpusDir = filepath.Join("..", "..", "..", "shared", "corpus")
 
 // eachLog hands all log files of the real tables to f, as <case>/<path in the table>.
 func eachLog(t *testing.T, f func(name string, content []byte)) {
 	t.Helper()
 	seen := 0
-	err := filepath.WalkDir(corpusDir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(p) != ".zip" {
-			return err
-		}
-		z, err := zip.OpenReader(p)
-		if err != nil {
-			return err
-		}
-		defer z.Close()
-		for _, e := range z.File {
-			if _, ok := ParseName(path.Base(e.Name)); !ok {
-				continue
-			}
-			r, err := e.Open()
-			if err != nil {
-				return err
-			}
-			content, err := io.ReadAll(r)
-			if err != nil {
-				return err
-			}
-			seen++
-			rel, err := filepath.Rel(corpusDir, p)
-			if err != nil {
-				return err
-			}
-			f(path.Join(filepath.ToSlash(filepath.Dir(rel)), e.Name), content)
-		}
-		return nil
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("SKIPPED: there are no real tables at %s", corpusDir)
+	isLog := func(p string) bool {
+		_, ok := ParseName(path.Base(p))
+		return ok
 	}
-	if err != nil {
-		t.Fatal(err)
+	tables := tabletest.Glob(t, "[vxp]?_*") // testdata has not all kinds of blocks
+	if len(tables) == 0 {
+		t.Skip("SKIPPED: the collection of real tables is not beside the repository")
+	}
+	for _, table := range tables {
+		for p, content := range tabletest.Contents(t, table, isLog) {
+			seen++
+			f(path.Join(tabletest.Name(table), p), content)
+		}
 	}
 	if seen == 0 {
-		t.Fatalf("no log files at %s", corpusDir)
+		t.Fatal("no log files in any table")
 	}
 }
 

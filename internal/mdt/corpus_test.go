@@ -1,13 +1,10 @@
 package mdt
 
 import (
-	"archive/zip"
 	"bytes"
 	"errors"
-	"io"
 	"math/big"
 	"path"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -19,6 +16,7 @@ import (
 
 	"github.com/hudifs/hudifs/internal/fsview"
 	"github.com/hudifs/hudifs/internal/logfile"
+	"github.com/hudifs/hudifs/internal/tabletest"
 	"github.com/hudifs/hudifs/internal/timeline"
 	"github.com/hudifs/hudifs/storage"
 	"github.com/hudifs/hudifs/storage/storagetest"
@@ -27,71 +25,32 @@ import (
 // eachTable opens the real tables beside and in the repository that have a metadata table.
 func eachTable(t *testing.T, f func(t *testing.T, s *storagetest.Mem, tl *timeline.Timeline, m *Table)) {
 	t.Helper()
-	found, with := 0, 0
-	for _, pattern := range []string{"../../testdata/*/table.zip", "../../../shared/corpus/*/table.zip", "../../../shared/corpus/peer/*/table.zip"} {
-		tables, err := filepath.Glob(filepath.FromSlash(pattern))
+	with, tables := 0, tabletest.All(t)
+	for _, file := range tables {
+		s := storagetest.NewMem(tabletest.Contents(t, file, nil))
+		c, err := timeline.LoadConfig(t.Context(), s)
 		if err != nil {
-			t.Fatal(err)
+			continue // broken ones: internal/timeline
 		}
-		if len(tables) == 0 {
-			t.Logf("NOT TESTED: no table at %s", pattern)
+		tl, err := timeline.Load(t.Context(), s, c)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
 		}
-		for _, file := range tables {
-			found++
-			s := unzip(t, file)
-			c, err := timeline.LoadConfig(t.Context(), s)
-			if err != nil {
-				continue // broken ones: internal/timeline
+		m, err := Open(t.Context(), s, tl)
+		if !c.HasMetadataFiles() {
+			if !errors.Is(err, ErrUnavailable) {
+				t.Errorf("%s: a table without metadata: %v", file, err)
 			}
-			tl, err := timeline.Load(t.Context(), s, c)
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			m, err := Open(t.Context(), s, tl)
-			if !c.HasMetadataFiles() {
-				if !errors.Is(err, ErrUnavailable) {
-					t.Errorf("%s: a table without metadata: %v", file, err)
-				}
-				continue
-			}
-			if err != nil {
-				t.Errorf("%s: %v", file, err)
-				continue
-			}
-			with++
-			t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) { f(t, s, tl, m) })
-		}
-	}
-	if found == 0 {
-		t.Skip("SKIPPED: there are no real tables")
-	}
-	t.Logf("%d of %d tables have a metadata table", with, found)
-}
-
-func unzip(t *testing.T, file string) *storagetest.Mem {
-	t.Helper()
-	z, err := zip.OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	m := storagetest.NewMem(nil)
-	for _, f := range z.File {
-		if f.FileInfo().IsDir() {
 			continue
 		}
-		r, err := f.Open()
 		if err != nil {
-			t.Fatal(err)
+			t.Errorf("%s: %v", file, err)
+			continue
 		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatalf("%s: %s: %v", file, f.Name, err)
-		}
-		r.Close()
-		m.Put(f.Name, data)
+		with++
+		t.Run(tabletest.Name(file), func(t *testing.T) { f(t, s, tl, m) })
 	}
-	return m
+	t.Logf("%d of %d tables have a metadata table", with, len(tables))
 }
 
 // The judge of the metadata table is the plain lister: the same partitions, the same committed files, the same sizes.

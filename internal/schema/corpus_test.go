@@ -1,80 +1,42 @@
 package schema_test
 
 import (
-	"archive/zip"
 	"bytes"
-	"io"
 	"path"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/hudifs/hudifs/internal/schema"
+	"github.com/hudifs/hudifs/internal/tabletest"
 )
-
-// tables are the zipped tables that lie beside or in the repository.
-func tables(t testing.TB) []string {
-	t.Helper()
-	root := filepath.Join("..", "..")
-	var all []string
-	for _, pattern := range []string{
-		filepath.Join(root, "testdata", "*", "table.zip"),
-		filepath.Join(root, "..", "shared", "corpus", "*", "table.zip"),
-		filepath.Join(root, "..", "shared", "corpus", "peer", "*", "table.zip"),
-	} {
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(found) == 0 {
-			t.Logf("NOT TESTED: no table at %s", pattern)
-		}
-		all = append(all, found...)
-	}
-	if len(all) == 0 {
-		t.Skip("SKIPPED: there are no real tables")
-	}
-	return all
-}
 
 // baseFiles calls f with a Parquet file of each instant of a zipped table.
 func baseFiles(t testing.TB, table string, f func(name string, p *parquet.File)) {
 	t.Helper()
-	z, err := zip.OpenReader(table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
 	seen := map[string]bool{}
-	for _, e := range z.File {
-		instant := e.Name[strings.LastIndexByte(e.Name, '_')+1:]
-		if !strings.HasSuffix(e.Name, ".parquet") || strings.Contains(e.Name, ".hoodie") || seen[instant] {
-			continue
+	files := tabletest.Contents(t, table, func(name string) bool {
+		instant := name[strings.LastIndexByte(name, '_')+1:]
+		if !strings.HasSuffix(name, ".parquet") || strings.Contains(name, ".hoodie") || seen[instant] {
+			return false
 		}
 		seen[instant] = true
-		r, err := e.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(r)
-		r.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		return true
+	})
+	for name, data := range files {
 		p, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		if err != nil {
 			continue // some tables are damaged on purpose; pqfile's tests are about that
 		}
-		f(path.Join(filepath.Base(filepath.Dir(table)), e.Name), p)
+		f(path.Join(tabletest.Name(table), name), p)
 	}
 }
 
 // TestRealFiles reads the schemas of base files that Hudi wrote: a view that takes a file for its model serves the file as it is.
 func TestRealFiles(t *testing.T) {
 	files := 0
-	for _, table := range tables(t) {
+	for _, table := range tabletest.All(t) {
 		baseFiles(t, table, func(name string, p *parquet.File) {
 			m, err := schema.FromElements(p.Metadata().Schema)
 			if err != nil {

@@ -1,11 +1,9 @@
 package timeline
 
 import (
-	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"os"
 	"path"
@@ -18,6 +16,7 @@ import (
 	"github.com/linkedin/goavro/v2"
 
 	"github.com/hudifs/hudifs/internal/avro"
+	"github.com/hudifs/hudifs/internal/tabletest"
 	"github.com/hudifs/hudifs/storage"
 	"github.com/hudifs/hudifs/storage/storagetest"
 )
@@ -74,37 +73,16 @@ func corpus(t testing.TB) []corpusCase {
 		if err := json.Unmarshal(data, &c); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		c.store = unzip(t, filepath.Join(filepath.Dir(file), "table.zip"))
+		c.store = storagetest.NewMem(tabletest.Contents(t, filepath.Join(filepath.Dir(file), "table.zip"), ofTimelines))
 		cases = append(cases, c)
 	}
 	return cases
 }
 
-// unzip reads what belongs to timelines, the metadata table's own too.
-func unzip(t testing.TB, file string) *storagetest.Mem {
-	t.Helper()
-	z, err := zip.OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	m := storagetest.NewMem(nil)
-	for _, f := range z.File {
-		if f.FileInfo().IsDir() || !strings.Contains("/"+f.Name, "/.hoodie/") ||
-			strings.HasPrefix(f.Name, ".hoodie/metadata/") && !strings.HasPrefix(f.Name, ".hoodie/metadata/.hoodie/") {
-			continue
-		}
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatalf("%s: %s: %v", file, f.Name, err)
-		}
-		m.Put(f.Name, data)
-	}
-	return m
+// ofTimelines tells what belongs to timelines, the metadata table's own too.
+func ofTimelines(path string) bool {
+	return strings.Contains("/"+path, "/.hoodie/") &&
+		(!strings.HasPrefix(path, ".hoodie/metadata/") || strings.HasPrefix(path, ".hoodie/metadata/.hoodie/"))
 }
 
 func TestCorpusTimelines(t *testing.T) {
