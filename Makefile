@@ -11,6 +11,9 @@ RUN     ?= .
 TIME    ?= 30s
 NAME    ?=
 CASES   ?= ../shared/corpus
+BIN     ?= ./hudifs
+ROUNDS  ?= 5
+ONLY    ?=
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
 # The Go files of this module, without what tools and editors leave behind.
@@ -86,6 +89,11 @@ demo: ## mount a small real Hudi table and query it with DuckDB
 .PHONY: compatibility
 compatibility: deps build ## write docs/compatibility.md from the tables in CASES=
 	.venv/bin/python docs/compatibility.py ./hudifs $(CASES) > docs/compatibility.md
+
+.PHONY: bench
+bench: build ## measure beside hudi-rs and DuckDB, and write docs/performance.md (BIN= ROUNDS=; ONLY='render*' only prints)
+	@scripts/deps.sh demo
+	@bench/run.sh $(BIN) --rounds $(ROUNDS) $(if $(ONLY),--only '$(ONLY)',--output docs/performance.md)
 
 .PHONY: testdata
 testdata: ## write the tables of testdata/ anew with Spark and Hudi (needs Java 17; 10 minutes)

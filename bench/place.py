@@ -1,0 +1,53 @@
+"""Where a benchmark works: the binary, the tables, a scratch folder, and the state of the page cache."""
+import os
+import shutil
+import tempfile
+
+from daemon import Daemon
+
+
+class Place:
+    def __init__(self, binary, tables, scratch):
+        self.binary, self.tables = binary, tables
+        os.makedirs(scratch, exist_ok=True)
+        self.scratch = tempfile.mkdtemp(dir=scratch)
+
+    def clear(self):
+        shutil.rmtree(self.scratch)
+
+    def path(self, name):
+        return os.path.join(self.scratch, name)
+
+    def fresh(self, name):
+        """A folder without anything in it."""
+        shutil.rmtree(self.path(name), ignore_errors=True)
+        os.makedirs(self.path(name))
+        return self.path(name)
+
+    def mount(self, table, cache, *flags):
+        return Daemon(self.binary, table, self.path("mnt"), cache, *flags)
+
+
+def warm(folder):
+    """Reads every file, so that the page cache has them."""
+    for path in files(folder):
+        with open(path, "rb", buffering=0) as f:
+            while f.read(1 << 20):
+                pass
+
+
+def cold(folder):
+    """Drops every file from the page cache. Their names and inodes stay cached: only root could drop those, and for the whole machine."""
+    os.sync()
+    for path in files(folder):
+        with open(path, "rb", buffering=0) as f:
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def files(folder):
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            yield os.path.join(parent, name)
+
+
+STATES = {"warm": warm, "cold": cold}
