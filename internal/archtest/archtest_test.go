@@ -43,13 +43,14 @@ const policy = `
 	fusefs:              storage views
 	cmd/hudifs:          storage storage/filestore cache hudi views fusefs
 	e2e:                 -
+	internal/hostiletest: -
 	internal/tabletest:  -
 	internal/archtest:   -
 `
 
 // inTests lists what the tests of every package but the black boxes may import
 // as well.
-var inTests = []string{"storage", "storage/filestore", "storage/storagetest", "internal/tabletest"}
+var inTests = []string{"storage", "storage/filestore", "storage/storagetest", "internal/hostiletest", "internal/tabletest"}
 
 // blackBoxes are the packages whose tests too may import nothing of ours.
 var blackBoxes = []string{"e2e", "internal/archtest"}

@@ -105,8 +105,14 @@ func Value[T any](r *Record, name string) (v T, ok bool) {
 	return v, ok
 }
 
-// maxDepth bounds schemas and values alike. Hudi's own metadata is less than 12 levels deep.
-const maxDepth = 64
+const (
+	// maxDepth bounds schemas and values alike. Hudi's own metadata is less than 12 levels deep.
+	maxDepth = 64
+	// maxSchema bounds the text of a schema. Those of Hudi's own metadata take less than 100 KB.
+	maxSchema = 1 << 20
+	// maxValues bounds what is decoded at once. A commit takes about 50 for each file that it wrote.
+	maxValues = 1 << 24
+)
 
 // Schemas remembers parsed schemas: every metadata file carries its own copy of the same text. Its zero value is ready, and
 // may be used from many goroutines.
@@ -135,6 +141,9 @@ func (s *Schemas) Parse(offset int64, text string) (*Type, error) {
 }
 
 func parseSchema(offset int64, text string) (*Type, error) {
+	if len(text) > maxSchema {
+		return nil, corrupt(offset, "expected an Avro schema of at most %d bytes, found %d", maxSchema, len(text))
+	}
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		return nil, corrupt(offset, "expected an Avro schema: %v", err)
@@ -271,7 +280,7 @@ type Reader struct {
 // NewReader makes a reader of bytes that lie at an offset of their file. It allows for as many values as the bytes can
 // honestly hold: only null and empty records take none, and nothing may be built from them at will.
 func NewReader(base int64, buf []byte) *Reader {
-	return &Reader{base: base, buf: buf, budget: 8*len(buf) + 1024}
+	return &Reader{base: base, buf: buf, budget: min(8*len(buf)+1024, maxValues)}
 }
 
 // Err is the first error.
@@ -331,7 +340,7 @@ func (r *Reader) Record(t *Type, fields ...string) *Record {
 func (r *Reader) value(t *Type, depth int, build bool) any {
 	r.budget--
 	if r.budget < 0 || depth > maxDepth {
-		r.fail("more values than the file has room for, or more than %d levels of them", maxDepth)
+		r.fail("more values than %d bytes have room for, more than %d, or more than %d levels of them", len(r.buf), maxValues, maxDepth)
 	}
 	if r.err != nil {
 		return nil
@@ -421,7 +430,11 @@ func (r *Reader) blocks(t *Type, depth int, build bool) any {
 			if t.Kind == Map {
 				key = string(r.Take(r.long(), "a map key"))
 			}
+			at := r.pos
 			v := r.value(t.elem, depth+1, build)
+			if r.pos == at && t.Kind == Array {
+				r.fail("expected the items of an array, found some without content")
+			}
 			switch {
 			case !build:
 			case t.Kind == Map:

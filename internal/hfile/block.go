@@ -19,8 +19,10 @@ const (
 
 const (
 	headerLen = 33
-	// maxBlock bounds a decompressed block. They hold a megabyte, or one entry that is larger.
-	maxBlock = 256 << 20
+	// maxBlock bounds a decompressed block. They hold a megabyte, or one entry that is larger: the names of half a million files.
+	maxBlock = 64 << 20
+	// maxIndex bounds a block of an index or of the file info.
+	maxIndex = 8 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -65,6 +67,9 @@ func (f *File) header(at, end int64) (header, error) {
 
 // block is the payload of a block, with its checksums verified. It is a copy, or a part of the file that never changes.
 func (f *File) block(h header) ([]byte, error) {
+	if h.magic != dataMagic && h.size > maxIndex {
+		return nil, corrupt(h.at, "expected a payload of 0 to %d bytes in a block %q, found %d", maxIndex, h.magic, h.size)
+	}
 	raw, err := f.read(h.at, h.next-h.at)
 	if err != nil {
 		return nil, err

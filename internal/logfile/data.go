@@ -3,6 +3,7 @@ package logfile
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/schema"
@@ -37,6 +38,21 @@ func OpenData(r io.ReaderAt, b Block) (*Data, error) {
 
 func unreadable(b *Block) error {
 	return fmt.Errorf("%w: log block at byte %d: records of a %v block", ErrUnsupported, b.Offset, b.Type)
+}
+
+// columnBound is how many bytes the values of one column may take, out of a content of a given size: names of enums and entries of
+// dictionaries are longer than what stands for them.
+func columnBound(content int64) int64 {
+	const least, times = 64 << 20, 64
+	return min(least+times*content, math.MaxUint32)
+}
+
+// checkOffsets refuses a column of text that is larger than its offsets reach: numbers may become longer as text.
+func checkOffsets(v *column.Vector) error {
+	if v.Leaf.Kind == column.Bytes && len(v.Buf) > math.MaxUint32 {
+		return fmt.Errorf("%w: a column of %d bytes", ErrUnsupported, len(v.Buf))
+	}
+	return nil
 }
 
 // Rows is the number of records.

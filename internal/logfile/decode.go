@@ -3,7 +3,6 @@ package logfile
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/hudifs/hudifs/internal/schema"
 )
@@ -216,8 +215,8 @@ func (d *decoder) enum(s *step, p int, rep uint8) int {
 	}
 	k := s.sink
 	// All other columns are no longer than what they are read from.
-	if len(k.buf)+len(s.symbols[v]) > math.MaxUint32 {
-		return d.fail(p, s, "a column of more than %d bytes", uint32(math.MaxUint32))
+	if most := columnBound(int64(k.content)); int64(len(k.buf)+len(s.symbols[v])) > most {
+		return d.fail(p, s, "a column of more than %d bytes", most)
 	}
 	k.add(s.symbols[v])
 	k.off = append(k.off, uint32(len(k.buf)))

@@ -166,13 +166,8 @@ func (p *parquetContent) longest(group, leaf int) (int64, error) {
 
 func (p *parquetContent) textDecoded(leaf int) (int64, error) {
 	total := int64(0)
-	plain := column.New(p.schema().Leaves[leaf].Leaf)
 	err := p.pages(leaf, func(c *pqfile.ChunkReader, page *pqfile.Page) error {
-		plain.Reset()
-		if err := c.Materialise(plain, page, page.Vector.All()); err != nil {
-			return err
-		}
-		total += int64(len(plain.Buf))
+		total += valueBytes(c, page)
 		return nil
 	})
 	return total, err

@@ -1,6 +1,7 @@
 package logfile
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,7 +23,11 @@ const (
 	trailLen  = 8              // total length
 	minSize   = 4 + 4 + 4 + 8 + 4 + trailLen
 	// maxMap bounds the text of a header. Schemas take kilobytes, the positions of a million records a few megabytes.
-	maxMap = 256 << 20
+	maxMap = 64 << 20
+	// maxKeys bounds the entries of a header, of which the format knows nine.
+	maxKeys = 64
+	// maxParts bounds the blocks and damaged stretches of a file. A writer adds a block in a commit, and begins a new file after a gigabyte.
+	maxParts = 1 << 18
 )
 
 // BlockType is what a block holds. The numbers are those of the format.
@@ -155,6 +160,9 @@ func Scan(r io.ReaderAt, size int64) (*Log, error) {
 		if string(head) != magic {
 			return nil, corrupt(p, "expected the magic %q, found %q", magic, head)
 		}
+		if len(log.Blocks)+len(log.Damage) == maxParts {
+			return nil, corrupt(p, "expected at most %d blocks and damaged stretches", maxParts)
+		}
 		end, reason, err := s.extent(p)
 		if err != nil {
 			return nil, err
@@ -223,15 +231,17 @@ func (s *scanner) extent(p int64) (end int64, reason string, err error) {
 // nextMagic finds the first magic at or behind p, or the end of the file.
 func (s *scanner) nextMagic(p int64) (int64, error) {
 	for p+int64(len(magic)) <= s.size {
-		n := int(min(scanStep, s.size-p))
-		chunk, err := s.bytes(p, n)
-		if err != nil {
-			return 0, err
+		chunk := s.held(p)
+		if len(chunk) < len(magic) {
+			var err error
+			if chunk, err = s.bytes(p, int(min(scanStep, s.size-p))); err != nil {
+				return 0, err
+			}
 		}
-		if i := strings.Index(string(chunk), magic); i >= 0 {
+		if i := bytes.Index(chunk, []byte(magic)); i >= 0 {
 			return p + int64(i), nil
 		}
-		p += int64(n - len(magic) + 1)
+		p += int64(len(chunk) - len(magic) + 1)
 	}
 	return s.size, nil
 }
@@ -318,8 +328,8 @@ func (c *cursor) skip(n int64, what string) {
 func (c *cursor) header() map[HeaderKey]string {
 	at := c.at
 	n := c.int32("a map")
-	if c.err == nil && (n < 0 || int64(n) > (c.end-c.at)/8) {
-		c.err = corrupt(at, "expected a map, found one of %d entries in %d bytes", n, c.end-c.at)
+	if c.err == nil && (n < 0 || n > maxKeys || int64(n) > (c.end-c.at)/8) {
+		c.err = corrupt(at, "expected a map of at most %d entries, found one of %d in %d bytes", maxKeys, n, c.end-c.at)
 	}
 	h := map[HeaderKey]string{}
 	for left := int64(maxMap); n > 0 && c.err == nil; n-- {

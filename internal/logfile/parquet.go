@@ -1,6 +1,7 @@
 package logfile
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,10 @@ func openParquet(r io.ReaderAt, b Block) (content, error) {
 	p.file, err = pqfile.Open(io.NewSectionReader(r, b.ContentOffset, b.ContentLength), b.ContentLength)
 	if err != nil {
 		return nil, p.wrap(err)
+	}
+	// The keys of as many records take a bit each, at the very least.
+	if n := p.file.NumRows; n > 8*b.ContentLength {
+		return nil, p.wrap(fmt.Errorf("%w: %d records in a content of %d bytes", pqfile.ErrCorrupt, n, b.ContentLength))
 	}
 	return p, nil
 }
@@ -67,15 +72,23 @@ func (p *parquetContent) columns(target *schema.Message, leaves []int) ([]*colum
 // leaf adds all rows of a column to a vector of the target's.
 func (p *parquetContent) leaf(dst *column.Vector, m schema.LeafMap) error {
 	plain := column.New(p.schema().Leaves[m.Source].Leaf)
+	bound, size := columnBound(p.block.ContentLength), int64(0)
 	return p.pages(m.Source, func(c *pqfile.ChunkReader, page *pqfile.Page) error {
-		if !page.Dict {
-			return m.Apply(dst, page.Vector)
+		if size += valueBytes(c, page); size > bound {
+			return fmt.Errorf("%w: a column of more than %d bytes", pqfile.ErrTooLarge, bound)
 		}
-		plain.Reset()
-		if err := c.Materialise(plain, page, page.Vector.All()); err != nil {
+		from := page.Vector
+		if page.Dict {
+			plain.Reset()
+			if err := c.Materialise(plain, page, page.Vector.All()); err != nil {
+				return err
+			}
+			from = plain
+		}
+		if err := m.Apply(dst, from); err != nil {
 			return err
 		}
-		return m.Apply(dst, plain)
+		return checkOffsets(dst)
 	})
 }
 
@@ -100,4 +113,20 @@ func (p *parquetContent) pages(leaf int, f func(c *pqfile.ChunkReader, page *pqf
 		}
 	}
 	return nil
+}
+
+// valueBytes is how many bytes the values of a page take as a vector.
+func valueBytes(c *pqfile.ChunkReader, page *pqfile.Page) int64 {
+	if !page.Dict {
+		return int64(len(page.Vector.Buf))
+	}
+	d := c.Dictionary()
+	if d.Leaf.Kind != column.Bytes {
+		return int64(page.Vector.Values()) * int64(d.Leaf.Width())
+	}
+	n := int64(0)
+	for i := range page.Vector.Values() {
+		n += int64(len(d.Value(int(binary.LittleEndian.Uint32(page.Vector.Value(i))))))
+	}
+	return n
 }

@@ -90,5 +90,5 @@ func (s *sink) vector() (*column.Vector, error) {
 	if out.Values() != v.Values() {
 		return nil, errors.New("a cast changed the number of values")
 	}
-	return out, nil
+	return out, checkOffsets(out)
 }

@@ -28,6 +28,16 @@ type span struct {
 
 func (s *span) holds(p int64, n int) bool { return p >= s.at && p+int64(n) <= s.at+int64(len(s.buf)) }
 
+// held are the bytes from p on that were read already, valid as long as those of bytes.
+func (w *window) held(p int64) []byte {
+	for _, s := range []*span{&w.last, &w.other} {
+		if s.holds(p, 1) {
+			return s.buf[p-s.at:]
+		}
+	}
+	return nil
+}
+
 // bytes are n bytes at p, valid until the call after the next. The range must lie within the file.
 func (w *window) bytes(p int64, n int) ([]byte, error) {
 	if !w.last.holds(p, n) {
