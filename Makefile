@@ -14,6 +14,8 @@ CASES   ?= ../shared/corpus
 BIN     ?= ./hudifs
 ROUNDS  ?= 5
 ONLY    ?=
+SPARK   ?=
+BENCH   ?=
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
 # The Go files of this module, without what tools and editors leave behind.
@@ -91,9 +93,9 @@ compatibility: deps build ## write docs/compatibility.md from the tables in CASE
 	.venv/bin/python docs/compatibility.py ./hudifs $(CASES) > docs/compatibility.md
 
 .PHONY: bench
-bench: build ## measure beside hudi-rs and DuckDB, and write docs/performance.md (BIN= ROUNDS=; ONLY='render*' only prints)
+bench: build ## measure beside hudi-rs and DuckDB, and write docs/performance.md (BIN= ROUNDS= SPARK=1; ONLY='render*' only prints)
 	@scripts/deps.sh demo
-	@bench/run.sh $(BIN) --rounds $(ROUNDS) $(if $(ONLY),--only '$(ONLY)',--output docs/performance.md)
+	@bench/run.sh $(BIN) --rounds $(ROUNDS) $(if $(SPARK),--spark) $(if $(ONLY),--only '$(ONLY)',--output docs/performance.md) $(BENCH)
 
 .PHONY: testdata
 testdata: ## write the tables of testdata/ anew with Spark and Hudi (needs Java 17; 10 minutes)

@@ -9,19 +9,23 @@ from measure import Sample, process_cpu, process_peak
 class Daemon:
     """Mounts table at mountpoint, with its cache in the folder cache."""
 
-    def __init__(self, binary, table, mountpoint, cache, *flags):
+    def __init__(self, binary, table, mountpoint, cache):
         self.binary, self.mountpoint = binary, mountpoint
         os.makedirs(mountpoint, exist_ok=True)
         os.makedirs(cache, exist_ok=True)
-        self.command = [binary, "mount", "--foreground", "--log-level", "warn", "--cache-dir", cache, *flags, table, mountpoint]
+        self.command = [binary, "mount", "--foreground", "--log-level", "warn", "--cache-dir", cache, table, mountpoint]
 
     def __enter__(self):
         began = time.perf_counter()
         self.process = subprocess.Popen(self.command)
-        while not os.path.ismount(self.mountpoint):
-            if self.process.poll() is not None:
-                raise RuntimeError(f"{' '.join(self.command)}: exit status {self.process.returncode}")
-            time.sleep(0.001)
+        try:
+            while not os.path.ismount(self.mountpoint):
+                if self.process.poll() is not None:
+                    raise RuntimeError(f"{' '.join(self.command)}: exit status {self.process.returncode}")
+                time.sleep(0.001)
+        except BaseException:
+            self.process.terminate()
+            raise
         self.start = time.perf_counter() - began
         return self
 
@@ -37,4 +41,4 @@ class Daemon:
         """What work and, meanwhile, the daemon use."""
         before = process_cpu(self.process.pid)
         sample = work()
-        return sample + Sample(process_cpu(self.process.pid) - before, 0, process_peak(self.process.pid))
+        return sample + Sample(process_cpu(self.process.pid) - before, 0)

@@ -1,10 +1,12 @@
 """The work of one process that is measured: jobs.py NAME ARGUMENT... does it once, and prints its CPU and wall seconds as JSON.
 
-What a job needs is imported before its clocks start, so that the start of Python and of the libraries counts for nobody.
+A job is a function that loads and prepares what it needs, and returns the work: the start of Python and of the libraries counts for nobody.
 """
 import glob
 import json
+import mmap
 import os
+import random
 import sys
 import time
 
@@ -25,28 +27,85 @@ def read_all(folder):
     return work
 
 
+def read_sequential(path, times):
+    """Reads a file in blocks of 1 MiB, several times."""
+    block = bytearray(1 << 20)
+
+    def work():
+        for _ in range(int(times)):
+            with open(path, "rb", buffering=0) as f:
+                while f.readinto(block):
+                    pass
+    return work
+
+
+def read_random(path, count):
+    """Reads as many pages of 4 KiB, anywhere in a file."""
+    block = [bytearray(4096)]
+    pages = os.path.getsize(path) // 4096
+    choose = random.Random(1)
+    offsets = [choose.randrange(pages) * 4096 for _ in range(int(count))]
+
+    def work():
+        fd = os.open(path, os.O_RDONLY)
+        for offset in offsets:
+            os.preadv(fd, block, offset)
+        os.close(fd)
+    return work
+
+
+def read_mapped(path, times):
+    """Maps a file and looks at a byte of each of its pages, several times, with a new mapping each time."""
+    import numpy
+
+    def work():
+        for _ in range(int(times)):
+            with open(path, "rb") as f, mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as m:
+                numpy.frombuffer(m, numpy.uint8)[::4096].sum()
+    return work
+
+
 def duckdb_copy(source, target):
     """DuckDB reads the Parquet files below source and writes them as one, snappy, with one thread."""
     import duckdb
+
     db = duckdb.connect(config={"threads": 1})
-    files = [p for p in parquet_files(source)]
-    return lambda: db.execute("COPY (SELECT * FROM read_parquet($files)) TO '%s' (FORMAT parquet, COMPRESSION snappy)" % target, {"files": files})
+    files = parquet_files(source)
+    return lambda: db.execute(f"COPY (SELECT * FROM read_parquet($files)) TO '{target}' (FORMAT parquet, COMPRESSION snappy)", {"files": files})
+
+
+def duckdb_query(folder, expressions):
+    """DuckDB selects from the Parquet files below a folder into Arrow; listing them is part of it."""
+    import duckdb
+    import pyarrow  # noqa: F401, DuckDB loads it with the first answer
+
+    db = duckdb.connect()
+    return lambda: db.sql(f"SELECT {expressions} FROM '{folder}/**/*.parquet'").to_arrow_table()
 
 
 def hudi_rs_read(table, *columns):
     """hudi-rs reads a snapshot into Arrow: all columns, or those named."""
     import hudi
-    import pyarrow  # noqa: F401, hudi loads it when it gives its first batch
 
-    options = hudi.HudiReadOptions(projection=list(columns)) if columns else hudi.HudiReadOptions()
+    return hudi_rs(table, hudi.HudiReadOptions(projection=list(columns) or None))
+
+
+def hudi_rs_incremental(table, begin, end):
+    """hudi-rs reads what changed after begin, up to end."""
+    import hudi
+
+    return hudi_rs(table, hudi.HudiReadOptions().with_query_type(hudi.HudiQueryType.Incremental).with_start_timestamp(begin).with_end_timestamp(end))
+
+
+def hudi_rs(table, options):
+    import hudi
+    import pyarrow  # noqa: F401, hudi loads it with the first answer
+
     return lambda: hudi.HudiTableBuilder.from_base_uri(table).build().read(options)
 
 
-JOBS = {f.__name__: f for f in (read_all, duckdb_copy, hudi_rs_read)}
-
-
 def main():
-    work = JOBS[sys.argv[1]](*sys.argv[2:])
+    work = globals()[sys.argv[1]](*sys.argv[2:])
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     print(json.dumps({"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}))

@@ -13,69 +13,94 @@ JOBS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "jobs.py")
 
 @dataclass(frozen=True)
 class Sample:
-    """One execution: CPU seconds (user and system, all threads, of every process that worked for it), wall seconds, and the most memory
-    that one of the processes held, in bytes, where it was looked at."""
+    """One execution: CPU seconds (user and system, all threads, of every process that worked for it) and wall seconds. Where they were looked at,
+    the most memory that the daemon held until then, in MiB, and the allocations for one record."""
 
     cpu: float
     wall: float
-    peak: int = 0
+    peak: float = 0
+    allocs: float = 0
 
     def __add__(self, other):
-        return Sample(self.cpu + other.cpu, self.wall + other.wall, max(self.peak, other.peak))
+        return Sample(self.cpu + other.cpu, self.wall + other.wall, max(self.peak, other.peak), self.allocs + other.allocs)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One line of the table: a side of an experiment beside another, or beside a bound."""
+    """One line of the table: a side of an experiment beside another. at_most and wanted bound side / peer; None where nothing is asked."""
 
     work: str
     side: str
     peer: str
-    at_most: float | None = None    # of side / peer; None where nothing is asked
+    at_most: float | None = None
     wanted: float | None = None
-    metric: str = "cpu"             # or wall, or peak
+    metric: str = "cpu"             # or wall
+
+
+@dataclass(frozen=True)
+class Absolute:
+    """One line of the table: a metric of one side (peak or allocs) beside a bound."""
+
+    work: str
+    side: str
+    metric: str
+    at_most: float
 
 
 @dataclass
 class Experiment:
-    """Sides that are measured in turns. A side is a function that does the work once; prepare runs before each of them, unmeasured."""
+    """Sides that are measured in turns. A side is a function that does the work once, or several works after one another, whose samples it gives
+    by name; prepare runs before each side, unmeasured."""
 
-    name: str
-    sides: dict[str, Callable[[], Sample]]
-    comparisons: list[Comparison]
+    sides: dict[str, Callable[[], Sample | dict[str, Sample]]]
+    lines: list[Comparison | Absolute]
     prepare: Callable[[], None] = lambda: None
 
 
-@dataclass
+@dataclass(frozen=True)
 class Result:
-    comparison: Comparison
-    ours: list[Sample] = field(default_factory=list)
-    peer: list[Sample] = field(default_factory=list)
+    """A line of the table, and the samples of all sides of its experiment."""
 
-    def ratio(self, of):
-        """of (min or median) over the rounds, side by peer."""
-        return of(self.values(self.ours)) / of(self.values(self.peer))
+    line: Comparison | Absolute
+    samples: dict[str, list[Sample]] = field(repr=False)
 
-    def values(self, samples):
-        return [getattr(s, self.comparison.metric) for s in samples]
+    def of(self, side, metric, choose):
+        """min or median of a metric over the rounds."""
+        return choose(getattr(s, metric) for s in self.samples[side])
+
+    def ratio(self, choose):
+        c = self.line
+        return self.of(c.side, c.metric, choose) / self.of(c.peer, c.metric, choose)
 
 
-def run(experiment, rounds):
-    """All comparisons of an experiment, measured."""
-    samples = {side: [] for side in experiment.sides}
+def run(name, experiment, rounds):
+    """All lines of an experiment, measured."""
+    samples = {}
     for n in range(rounds):
         for side, work in experiment.sides.items():
             experiment.prepare()
-            sample = work()
-            samples[side].append(sample)
-            print(f"{experiment.name} {n + 1}/{rounds} {side}: {sample.cpu:.3f} CPU s, {sample.wall:.3f} s", file=sys.stderr)
-    return [Result(c, samples[c.side], samples[c.peer]) for c in experiment.comparisons]
+            found = work()
+            for side, sample in (found if isinstance(found, dict) else {side: found}).items():
+                samples.setdefault(side, []).append(sample)
+                print(f"{name} {n + 1}/{rounds} {side}: {sample.cpu:.3f} CPU s, {sample.wall:.3f} s", file=sys.stderr)
+    return [Result(line, samples) for line in experiment.lines]
 
 
-def job(name, *args):
+def job(name, *args, python=sys.executable, program=JOBS):
     """Runs a function of jobs.py in a process of its own, which measures itself once everything it needs is loaded."""
-    p = subprocess.run([sys.executable, JOBS, name, *map(str, args)], stdout=subprocess.PIPE, text=True, check=True)
+    p = subprocess.run([python, program, name, *map(str, args)], stdout=subprocess.PIPE, text=True, check=True)
     return Sample(**json.loads(p.stdout))
+
+
+def command(*argv):
+    """Runs a program from its start to its end; what it prints goes nowhere."""
+    began = time.perf_counter()
+    p = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(p.pid, 0)
+    p.returncode = os.waitstatus_to_exitcode(status)
+    if p.returncode:
+        raise subprocess.CalledProcessError(p.returncode, argv)
+    return Sample(usage.ru_utime + usage.ru_stime, time.perf_counter() - began)
 
 
 def process_cpu(pid):
@@ -84,9 +109,9 @@ def process_cpu(pid):
 
 
 def process_peak(pid):
-    """The most memory that a process has held, in bytes."""
+    """The most memory that a process has held, in MiB."""
     with open(f"/proc/{pid}/status") as f:
-        return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmHWM:"))
+        return next(int(line.split()[1]) / 1024 for line in f if line.startswith("VmHWM:"))
 
 
 def median(values):

@@ -1,14 +1,17 @@
 """Where a benchmark works: the binary, the tables, a scratch folder, and the state of the page cache."""
 import os
 import shutil
+import subprocess
 import tempfile
 
 from daemon import Daemon
+from measure import job
+from tables import ROOT
 
 
 class Place:
-    def __init__(self, binary, tables, scratch):
-        self.binary, self.tables = binary, tables
+    def __init__(self, binary, tables, scratch, spark):
+        self.binary, self.tables, self.spark = binary, tables, spark
         os.makedirs(scratch, exist_ok=True)
         self.scratch = tempfile.mkdtemp(dir=scratch)
 
@@ -24,8 +27,17 @@ class Place:
         os.makedirs(self.path(name))
         return self.path(name)
 
-    def mount(self, table, cache, *flags):
-        return Daemon(self.binary, table, self.path("mnt"), cache, *flags)
+    def mount(self, table, cache):
+        return Daemon(self.binary, table, self.path("mnt"), cache)
+
+    def copy(self, table, view, target):
+        """Puts a view's finished files on the disk."""
+        shutil.rmtree(target, ignore_errors=True)
+        subprocess.run([self.binary, "cp", "--cache-dir", self.fresh("copying"), table, view, target], check=True)
+        shutil.rmtree(self.path("copying"))
+
+    def spark_job(self, *args):
+        return job(*args, python=os.path.join(ROOT, "scripts", "spark.sh"), program=os.path.join(ROOT, "bench", "spark_jobs.py"))
 
 
 def warm(folder):

@@ -1,29 +1,78 @@
 """Whole merged files, beside what else makes or reads them."""
+import os
 from functools import partial
 
-from measure import Comparison, Experiment, job
+from measure import Absolute, Comparison, Experiment, job
 from place import STATES
 
 
-def experiments(place):
+def random(place, state):
     table = place.tables.path("random")
-    for state, prepare in STATES.items():
-        yield Experiment(
-            f"render-{state}",
-            {
-                "hudifs": partial(ours, place, table),
-                "DuckDB COPY": partial(job, "duckdb_copy", table, place.path("copy.parquet")),
-                "hudi-rs": partial(job, "hudi_rs_read", table),
-            },
-            [
-                Comparison(f"render a MOR slice, 15 % of the keys touched at random, {state}", "hudifs", "DuckDB COPY", 0.6, 0.4),
-                Comparison(f"the same, {state}", "hudifs", "hudi-rs", 0.7, 0.45),
-            ],
-            partial(prepare, table),
-        )
+    sides = {
+        "hudifs": partial(render, place, table),
+        "DuckDB COPY": partial(job, "duckdb_copy", table, place.path("copy.parquet")),
+        "hudi-rs": partial(job, "hudi_rs_read", table),
+    }
+    lines = [
+        Comparison(f"render a MOR slice to Parquet, 15 % of the keys touched at random, {state}", "hudifs", "DuckDB COPY", 0.6, 0.4),
+        Comparison(f"the same, to Arrow by the peer, {state}", "hudifs", "hudi-rs", 0.7, 0.45),
+    ]
+    if place.spark:
+        sides["Spark"] = partial(place.spark_job, "read", table)
+        lines.append(Comparison(f"the same, read by the peer, {state}", "hudifs", "Spark", 0.17, 0.1))
+    if state == "warm":
+        lines.append(Absolute("peak memory of the daemon in MiB, 22 columns", "hudifs", "peak", bound(22)))
+    return Experiment(sides, lines, partial(STATES[state], table))
 
 
-def ours(place, table):
-    """The mount is made, and all of latest/ read, so that it lies finished in the cache."""
+def clustered(place, state):
+    table = place.tables.path("clustered")
+    return Experiment(
+        {
+            "hudifs": partial(render, place, table),
+            "DuckDB COPY": partial(job, "duckdb_copy", table, place.path("copy.parquet")),
+        },
+        [Comparison(f"render a MOR slice to Parquet, 10 % of the keys touched, clustered, {state}", "hudifs", "DuckDB COPY", 0.35, 0.25)],
+        partial(STATES[state], table),
+    )
+
+
+def wide(place):
+    table = place.tables.path("wide")
+    return Experiment(
+        {
+            "one column": partial(first_query, place, table, "sum(c01)"),
+            "rendering all": partial(render, place, table),
+        },
+        [
+            Comparison("first query of 1 column of 100 on a merged slice, nothing cached", "one column", "rendering all", 0.05),
+            Absolute("peak memory of the daemon in MiB, 100 columns", "rendering all", "peak", bound(100)),
+        ],
+        partial(STATES["warm"], table),
+    )
+
+
+def render(place, table):
+    """The table is mounted, and all of latest/ read, so that it lies finished in the cache."""
     with place.mount(table, place.fresh("cache")) as daemon:
         return job("read_all", place.path("mnt/latest")) + daemon.used()
+
+
+def first_query(place, table, expressions):
+    """The table is mounted and queried, with nothing in the cache."""
+    with place.mount(table, place.fresh("cache")) as daemon:
+        return job("duckdb_query", place.path("mnt/latest"), expressions) + daemon.used()
+
+
+def bound(columns):
+    """What one rendering may hold, in MiB: 100, and for each worker a page of 1 MiB of each column."""
+    return 100 + os.cpu_count() * columns
+
+
+EXPERIMENTS = {
+    "render-warm": partial(random, state="warm"),
+    "render-cold": partial(random, state="cold"),
+    "clustered-warm": partial(clustered, state="warm"),
+    "clustered-cold": partial(clustered, state="cold"),
+    "wide": wide,
+}
