@@ -147,7 +147,7 @@ func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 
 func (n *node) Getxattr(ctx context.Context, attr string, dest []byte) (uint32, syscall.Errno) {
 	if !strings.HasPrefix(attr, "user.") {
-		return 0, fs.ENOATTR // ls asks every file for its ACL
+		return 0, syscall.EOPNOTSUPP // ls asks every file for its label and its ACL, until it hears that a device has none
 	}
 	all, err := n.now.Load().node.Xattrs(ctx)
 	if err != nil {
