@@ -13,7 +13,10 @@
 // (hudi-common: BaseHoodieLogRecordReader, KeyBasedFileGroupRecordBuffer; of 0.x: HoodieMergedLogRecordScanner).
 package merge
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Take says what the winner of two versions of a row takes over from the loser, column by column.
 type Take uint8
@@ -100,9 +103,9 @@ const FirstComposite = int32(1 << 30)
 // Log folds the log records of a slice and meets them with the rows of its base file. It is not safe for concurrent use.
 type Log struct {
 	rules      Rules
-	index      map[string]int32 // into entries
-	entries    []Entry          // in the order in which the keys came first
-	met        []bool           // entries that have met a base row
+	keys       table   // number the entries
+	entries    []Entry // in the order in which the keys came first
+	met        []bool  // entries that have met a base row
 	composites []Composite
 	partial    bool // a partial record has come
 
@@ -112,7 +115,13 @@ type Log struct {
 }
 
 // NewLog makes an empty log.
-func NewLog(r Rules) *Log { return &Log{rules: r, index: map[string]int32{}} }
+func NewLog(r Rules) *Log { return &Log{rules: r, keys: newTable()} }
+
+// Reserve makes room for so many records and deletes to come.
+func (l *Log) Reserve(entries int) {
+	l.keys.reserve(entries)
+	l.entries, l.met = slices.Grow(l.entries, entries), slices.Grow(l.met, entries)
+}
 
 // Len is the number of keys.
 func (l *Log) Len() int { return len(l.entries) }
@@ -123,9 +132,8 @@ func (l *Log) Composites() []Composite { return l.composites }
 // Add folds a record or a delete, the next in log order. The key is copied; the ordering values must stay as they are.
 func (l *Log) Add(key []byte, e Entry) {
 	l.partial = l.partial || e.Partial
-	i, ok := l.index[string(key)]
-	if !ok {
-		l.index[string(key)] = int32(len(l.entries))
+	i, known := l.keys.add(key)
+	if !known {
 		l.entries = append(l.entries, e)
 		l.met = append(l.met, false)
 		return
@@ -222,13 +230,25 @@ const (
 	Replace
 )
 
-// Match meets a base row with the log; on Replace it also gives the record or composite that takes the row's place. A log
-// record meets only the first base row of its key: further rows of the same key are kept.
+// Match meets a base row with the log: Find and Meet in one.
 func (l *Log) Match(key, ordering []byte) (Verdict, int32) {
-	i, ok := l.index[string(key)]
-	if !ok || l.met[i] {
+	i, ok := l.Find(key)
+	if !ok {
 		return Keep, 0
 	}
+	return l.Meet(i, ordering)
+}
+
+// Find looks for the log entry of a base row's key. A log entry meets only the first base row of its key: for further rows of the same key there is
+// none, and they are kept.
+func (l *Log) Find(key []byte) (entry int32, ok bool) {
+	i, ok := l.keys.find(key)
+	return i, ok && !l.met[i]
+}
+
+// Meet meets a base row with the log entry that Find found for its key; on Replace it also gives the record or composite that takes the row's
+// place.
+func (l *Log) Meet(i int32, ordering []byte) (Verdict, int32) {
 	l.met[i] = true
 	e := l.entries[i]
 	base := Entry{Record: BaseRow}

@@ -215,32 +215,61 @@ func (v *Vector) AppendNulls(n int) {
 
 // Index finds rows of a vector by number.
 type Index struct {
-	entry, value []uint32 // where row i begins; one more at the end
+	rows         int
+	entry, value []uint32 // where row i begins, one more at the end; nil where that is i
 }
 
 // NewIndex reads the levels of a vector once.
 func NewIndex(v *Vector) *Index {
 	n := v.Entries()
+	if v.Leaf.MaxRep == 0 {
+		return newFlatIndex(v, n)
+	}
 	x := &Index{}
 	val := uint32(0)
 	for i := range n {
-		if v.Leaf.MaxRep == 0 || v.Rep[i] == 0 {
+		if v.Rep[i] == 0 {
 			x.entry, x.value = append(x.entry, uint32(i)), append(x.value, val)
 		}
 		if v.Leaf.MaxDef == 0 || v.Def[i] == v.Leaf.MaxDef {
 			val++
 		}
 	}
+	x.rows = len(x.entry)
 	x.entry, x.value = append(x.entry, uint32(n)), append(x.value, val)
 	return x
 }
 
+func newFlatIndex(v *Vector, n int) *Index {
+	x := &Index{rows: n}
+	if v.values == n {
+		return x
+	}
+	x.value = make([]uint32, n+1)
+	val := uint32(0)
+	for i, d := range v.Def {
+		x.value[i] = val
+		if d == v.Leaf.MaxDef {
+			val++
+		}
+	}
+	x.value[n] = val
+	return x
+}
+
 // Rows is the number of rows.
-func (x *Index) Rows() int { return len(x.entry) - 1 }
+func (x *Index) Rows() int { return x.rows }
 
 // Span is where rows i to j (exclusive) lie.
 func (x *Index) Span(i, j int) Span {
-	return Span{int(x.entry[i]), int(x.entry[j]), int(x.value[i]), int(x.value[j])}
+	s := Span{i, j, i, j}
+	if x.entry != nil {
+		s.E0, s.E1 = int(x.entry[i]), int(x.entry[j])
+	}
+	if x.value != nil {
+		s.V0, s.V1 = int(x.value[i]), int(x.value[j])
+	}
+	return s
 }
 
 // AppendValues adds all values of another vector of the same kind and width, whose levels were added before.

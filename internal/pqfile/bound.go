@@ -150,6 +150,9 @@ type encodings struct {
 	pages    int64
 }
 
+// Pages is about how many data pages a chunk has.
+func (m *ColumnMetaData) Pages() int64 { return encodingsOf(m).pages }
+
 func encodingsOf(c *ColumnMetaData) (e encodings) {
 	see := func(enc format.Encoding) {
 		if isDictionary(enc) {
@@ -191,15 +194,16 @@ func FooterBound(m *schema.Message, groups int) (int64, error) {
 	rg := RowGroup{TotalByteSize: math.MinInt64, NumRows: math.MinInt64, FileOffset: math.MinInt64, TotalCompressedSize: math.MinInt64, Ordinal: math.MinInt16}
 	for _, l := range m.Leaves {
 		c := ColumnMetaData{
-			Encoding: []format.Encoding{math.MinInt32, math.MinInt32, math.MinInt32}, PathInSchema: l.Path,
-			NumValues: math.MinInt64, TotalUncompressedSize: math.MinInt64, TotalCompressedSize: math.MinInt64,
+			PathInSchema: l.Path,
+			NumValues:    math.MinInt64, TotalUncompressedSize: math.MinInt64, TotalCompressedSize: math.MinInt64,
 			DataPageOffset: math.MinInt64, DictionaryPageOffset: math.MinInt64,
 			Statistics: Statistics{
 				NullCount: thrift.New(int64(math.MinInt64)), MinValue: long, MaxValue: long,
 				IsMinExact: thrift.New(true), IsMaxExact: thrift.New(true),
 			},
 		}
-		for range 3 {
+		for range pageKinds + 2 { // levels and the dictionary count as well
+			c.Encoding = append(c.Encoding, math.MinInt32)
 			c.EncodingStats = append(c.EncodingStats, format.PageEncodingStats{Count: math.MinInt32})
 		}
 		rg.Columns = append(rg.Columns, ColumnChunk{FileOffset: math.MinInt64, MetaData: c})

@@ -41,6 +41,7 @@ type ChunkReader struct {
 	carryDict  bool
 	carried    Page  // the carry as a page of its own
 	ready      *Page // read, but to be returned after the carry
+	encoded    EncodedPage
 	err        error
 }
 
@@ -83,10 +84,17 @@ func (r *ChunkReader) Next() (p *Page, err error) {
 		if err != nil && !errors.Is(err, io.EOF) {
 			err = r.wrap(err)
 		}
-		r.err = err
+		r.fail(err)
 	}()
 	defer contain(&err, fmt.Sprintf("offset %d", r.src.pos))
 	return r.next()
+}
+
+// fail ends the reader, if there is an error.
+func (r *ChunkReader) fail(err error) {
+	if r.err = err; err != nil {
+		r.src.release()
+	}
 }
 
 func (r *ChunkReader) next() (*Page, error) {
@@ -214,7 +222,9 @@ func (r *ChunkReader) decoded() (p *Page, aligned bool, err error) {
 			if raw.entries() == 0 {
 				continue
 			}
-			p, err = r.decode(raw)
+			if err = r.claim(raw); err == nil {
+				p, err = r.decode(raw)
+			}
 		default:
 			continue // index pages were never defined
 		}
@@ -281,12 +291,19 @@ func (r *ChunkReader) readDictionary(raw *rawPage) error {
 	return nil
 }
 
+// claim takes the entries of a data page from those that are left in the chunk.
+func (r *ChunkReader) claim(raw *rawPage) error {
+	n := raw.entries()
+	if n > r.entriesLeft {
+		return corrupt("%d values, %d are left in the chunk", n, r.entriesLeft)
+	}
+	r.entriesLeft -= n
+	return nil
+}
+
 // decode reads the levels and values of a data page.
 func (r *ChunkReader) decode(raw *rawPage) (*Page, error) {
 	n := raw.entries()
-	if n > r.entriesLeft {
-		return nil, corrupt("%d values, %d are left in the chunk", n, r.entriesLeft)
-	}
 	if n*int64(2+r.leaf.Leaf.Width()) > r.f.maxPage {
 		return nil, tooLarge("%d values", n)
 	}
@@ -322,7 +339,6 @@ func (r *ChunkReader) decode(raw *rawPage) (*Page, error) {
 	} else if err := appendValues(v, values, present, raw.encoding(), r.f.maxPage); err != nil {
 		return nil, err
 	}
-	r.entriesLeft -= n
 	return &Page{Vector: v, Dict: dict}, nil
 }
 
@@ -347,45 +363,65 @@ func (r *ChunkReader) levelsV1(v *column.Vector, raw *rawPage, n int) ([]byte, e
 }
 
 func levelsOf(dst, body []byte, top uint8, n int, enc format.Encoding) (levels, rest []byte, err error) {
-	size := 0
+	size, body, packed, err := levelsSize(body, top, n, enc)
+	if err != nil {
+		return dst, nil, err
+	}
+	levels, err = appendLevels(dst, body[:size], top, n, packed)
+	return levels, body[size:], err
+}
+
+// levelsSize finds the levels at the start of a body: the first size bytes of what is left of it.
+func levelsSize(body []byte, top uint8, n int, enc format.Encoding) (size int, rest []byte, packed bool, err error) {
 	switch enc {
 	case format.RLE:
 		if len(body) < 4 || uint64(binary.LittleEndian.Uint32(body)) > uint64(len(body)-4) {
-			return dst, nil, fmt.Errorf("expected a length within %d bytes", len(body))
+			return 0, nil, false, fmt.Errorf("expected a length within %d bytes", len(body))
 		}
-		size = int(binary.LittleEndian.Uint32(body))
-		body = body[4:]
+		return int(binary.LittleEndian.Uint32(body)), body[4:], false, nil
 	case format.BitPacked:
 		if size = (n*bits.Len8(top) + 7) / 8; size > len(body) {
-			return dst, nil, sizeError(len(body), size)
+			return 0, nil, false, sizeError(len(body), size)
 		}
+		return size, body, true, nil
 	default:
-		return dst, nil, unsupported("levels in %v", enc)
+		return 0, nil, false, unsupported("levels in %v", enc)
 	}
-	levels, err = appendLevels(dst, body[:size], top, n, enc == format.BitPacked)
-	return levels, body[size:], err
 }
 
 // levelsV2 reads the levels, which lie before the compressed part of a page, and returns the values.
 func (r *ChunkReader) levelsV2(v *column.Vector, raw *rawPage, n int) ([]byte, error) {
-	h := &raw.header.DataPageHeaderV2.V
-	rep, def := int64(h.RepetitionLevelsByteLength), int64(h.DefinitionLevelsByteLength)
-	size := int64(raw.header.UncompressedPageSize) - rep - def
-	if rep+def > int64(len(raw.body)) || size < 0 {
-		return nil, corrupt("levels of %d and %d bytes in a page of %d", rep, def, raw.header.UncompressedPageSize)
+	rep, def, values, err := r.splitV2(raw)
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if v.Leaf.MaxRep > 0 {
-		if v.Rep, err = appendLevels(v.Rep, raw.body[:rep], v.Leaf.MaxRep, n, false); err != nil {
+		if v.Rep, err = appendLevels(v.Rep, rep, v.Leaf.MaxRep, n, false); err != nil {
 			return nil, fmt.Errorf("repetition levels: %w", err)
 		}
 	}
 	if v.Leaf.MaxDef > 0 {
-		if v.Def, err = appendLevels(v.Def, raw.body[rep:rep+def], v.Leaf.MaxDef, n, false); err != nil {
+		if v.Def, err = appendLevels(v.Def, def, v.Leaf.MaxDef, n, false); err != nil {
 			return nil, fmt.Errorf("definition levels: %w", err)
 		}
 	}
-	values := raw.body[rep+def:]
+	return r.valuesV2(raw, values)
+}
+
+// splitV2 gives the parts of a page of version 2.
+func (r *ChunkReader) splitV2(raw *rawPage) (rep, def, values []byte, err error) {
+	h := &raw.header.DataPageHeaderV2.V
+	nRep, nDef := int64(h.RepetitionLevelsByteLength), int64(h.DefinitionLevelsByteLength)
+	if nRep+nDef > int64(len(raw.body)) || int64(raw.header.UncompressedPageSize) < nRep+nDef {
+		return nil, nil, nil, corrupt("levels of %d and %d bytes in a page of %d", nRep, nDef, raw.header.UncompressedPageSize)
+	}
+	return raw.body[:nRep], raw.body[nRep : nRep+nDef], raw.body[nRep+nDef:], nil
+}
+
+// valuesV2 decompresses the values of a page of version 2.
+func (r *ChunkReader) valuesV2(raw *rawPage, values []byte) ([]byte, error) {
+	h := &raw.header.DataPageHeaderV2.V
+	size := int64(raw.header.UncompressedPageSize) - int64(h.RepetitionLevelsByteLength) - int64(h.DefinitionLevelsByteLength)
 	if h.IsCompressed.Valid && !h.IsCompressed.V {
 		if int64(len(values)) != size {
 			return nil, sizeError(len(values), int(size))

@@ -131,6 +131,16 @@ const maxBlock = 65535
 // codecBound is the most that compress makes of n bytes.
 func codecBound(n int64) int64 { return n + 20 + 5*(n/maxBlock+1) }
 
+// Writes tells whether chunks can be written in a codec.
+func Writes(codec format.CompressionCodec) bool {
+	switch codec {
+	case format.Uncompressed, format.Snappy, format.Zstd, format.Gzip:
+		return true
+	default:
+		return false
+	}
+}
+
 // compress encodes src. Where the codec would exceed codecBound, the input is framed as stored blocks of that codec, which every decoder
 // reads. The output depends on the input alone, not on the machine.
 func compress(codec format.CompressionCodec, dst, src []byte) ([]byte, error) {

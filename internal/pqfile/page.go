@@ -17,7 +17,8 @@ const (
 type rawPage struct {
 	at     int64 // file offset of the header
 	header format.PageHeader
-	body   []byte // compressed; valid until the next page is read
+	bytes  []byte // header and body; valid until the next page is read
+	body   []byte // compressed, the end of bytes
 }
 
 // entries is the number of levels of a data page.
@@ -43,10 +44,9 @@ func (r *ChunkReader) rawPage() (*rawPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.src.take(n)
 	h := &p.header
-	if h.CompressedPageSize < 0 || int64(h.CompressedPageSize) > r.src.left() {
-		return nil, corrupt("offset %d: page of %d bytes, %d are left in the chunk", p.at, h.CompressedPageSize, r.src.left())
+	if left := r.src.left() - int64(n); h.CompressedPageSize < 0 || int64(h.CompressedPageSize) > left {
+		return nil, corrupt("offset %d: page of %d bytes, %d are left in the chunk", p.at, h.CompressedPageSize, left)
 	}
 	if h.UncompressedPageSize < 0 {
 		return nil, corrupt("offset %d: page of %d bytes", p.at, h.UncompressedPageSize)
@@ -54,10 +54,11 @@ func (r *ChunkReader) rawPage() (*rawPage, error) {
 	if int64(h.UncompressedPageSize) > r.f.maxPage || int64(h.CompressedPageSize) > r.f.maxPage {
 		return nil, tooLarge("offset %d: page of %d bytes", p.at, max(h.UncompressedPageSize, h.CompressedPageSize))
 	}
-	if p.body, err = r.src.peek(int(h.CompressedPageSize)); err != nil {
+	if p.bytes, err = r.src.peek(n + int(h.CompressedPageSize)); err != nil {
 		return nil, err
 	}
-	r.src.take(len(p.body))
+	p.body = p.bytes[n:]
+	r.src.take(len(p.bytes))
 	if h.CRC != 0 {
 		if sum := crc32.ChecksumIEEE(p.body); sum != uint32(h.CRC) {
 			return nil, corrupt("offset %d: page with checksum %08x, expected %08x", p.at, sum, uint32(h.CRC))

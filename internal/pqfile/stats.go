@@ -87,6 +87,33 @@ func (m *MinMax) AddVector(v *column.Vector) {
 	}
 }
 
+// AddRows adds the values of some rows of a vector of plain values.
+func (m *MinMax) AddRows(v *column.Vector, x *column.Index, rows []int32) {
+	if m.unknown || m.order == unordered || len(rows) == 0 {
+		return
+	}
+	var lo, hi []byte
+	for _, r := range rows {
+		s := x.Span(int(r), int(r)+1)
+		for i := s.V0; i < s.V1; i++ {
+			b := v.Value(i)
+			if m.order == float && isNaN(b) {
+				m.unknown = true
+				return
+			}
+			if lo == nil || m.compare(b, lo) < 0 {
+				lo = b
+			}
+			if hi == nil || m.compare(b, hi) > 0 {
+				hi = b
+			}
+		}
+	}
+	if lo != nil {
+		m.add(lo, hi)
+	}
+}
+
 // AddChunk adds the statistics of a chunk, rows of which go into this one. Without statistics nothing can be said any more. Values
 // must be of the same scalar, and be added otherwise if they are not.
 func (m *MinMax) AddChunk(f *File, group, leaf int) {

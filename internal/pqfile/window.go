@@ -1,6 +1,9 @@
 package pqfile
 
-import "io"
+import (
+	"io"
+	"sync"
+)
 
 // readAhead is how much of a chunk is read at once.
 const readAhead = 1 << 20
@@ -25,7 +28,7 @@ func (w *window) peek(n int) ([]byte, error) {
 	want := int(min(int64(max(n, readAhead)), w.left()))
 	mem := w.mem
 	if len(mem) < want {
-		mem = make([]byte, want, want+padding)
+		mem = newWindow(want)
 	}
 	have := copy(mem, w.buf)
 	w.mem = mem
@@ -41,4 +44,26 @@ func (w *window) peek(n int) ([]byte, error) {
 func (w *window) take(n int) {
 	w.pos += int64(n)
 	w.buf = w.buf[n:]
+}
+
+// windows are buffers of windows that are done.
+var windows sync.Pool // of *[readAhead+padding]byte
+
+func newWindow(want int) []byte {
+	if want > readAhead {
+		return make([]byte, want, want+padding)
+	}
+	b, ok := windows.Get().(*[readAhead + padding]byte)
+	if !ok {
+		b = new([readAhead + padding]byte)
+	}
+	return b[:readAhead]
+}
+
+// release gives the window's memory back. Nothing that was peeked is valid any more.
+func (w *window) release() {
+	if cap(w.mem) == readAhead+padding {
+		windows.Put((*[readAhead + padding]byte)(w.mem[:cap(w.mem)]))
+	}
+	w.mem, w.buf = nil, nil
 }

@@ -8,7 +8,9 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -51,23 +53,37 @@ type ChunkWriter struct {
 	leaf  *schema.Node
 	o     ChunkOptions
 	chunk Chunk
-	nulls int64
-	// plain and indexed count the data pages of either kind.
-	plain, indexed int32
-	err            error
+	pages []format.PageEncodingStats // of data pages
+	err   error
 
-	body, levels, packed []byte
-	header               bytes.Buffer
-	encoder              *thrift.Encoder
+	nulls int64
+	// source is a chunk that pages of unknown nulls were copied from, nil without such. sourceNulls are those of its other pages.
+	source      *ColumnMetaData
+	sourceNulls int64
+
+	*buffers
 }
+
+// buffers are what a ChunkWriter works with, one page after the other.
+type buffers struct {
+	body, levels, packed    []byte
+	defs, unpacked, spliced []byte
+	header                  bytes.Buffer
+	encoder                 *thrift.Encoder
+}
+
+var bufferPool = sync.Pool{New: func() any {
+	b := &buffers{}
+	b.encoder = thrift.NewEncoder(new(thrift.CompactProtocol).NewWriter(&b.header))
+	return b
+}}
 
 // NewChunkWriter starts a column chunk of a leaf.
 func NewChunkWriter(w io.Writer, leaf *schema.Node, o ChunkOptions) *ChunkWriter {
 	if o.Dictionary != nil && o.Dictionary.Values() == 0 {
 		o.Dictionary = nil // pages that refer to nothing can as well be plain
 	}
-	c := &ChunkWriter{w: w, leaf: leaf, o: o}
-	c.encoder = thrift.NewEncoder(new(thrift.CompactProtocol).NewWriter(&c.header))
+	c := &ChunkWriter{w: w, leaf: leaf, o: o, buffers: bufferPool.Get().(*buffers)}
 	c.chunk.leaf = leaf
 	return c
 }
@@ -95,10 +111,8 @@ func (c *ChunkWriter) writePage(p *Page) error {
 func (c *ChunkWriter) writeUnchecked(p *Page) error {
 	v := p.Vector
 	entries := v.Entries()
-	if c.chunk.Size == 0 && c.o.Dictionary != nil {
-		if err := c.writeDictionary(); err != nil {
-			return err
-		}
+	if err := c.begin(); err != nil {
+		return err
 	}
 	var err error
 	c.body = c.body[:0]
@@ -118,23 +132,7 @@ func (c *ChunkWriter) writeUnchecked(p *Page) error {
 	} else if !p.Dict {
 		c.body = appendPlain(c.body, v)
 	}
-	h := format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{
-		NumValues: int32(entries), Encoding: encoding,
-		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
-		Statistics: format.Statistics{NullCount: int64(entries - v.Values())},
-	})}
-	if err := c.emit(&h); err != nil {
-		return err
-	}
-	if encoding == format.Plain {
-		c.plain++
-	} else {
-		c.indexed++
-	}
-	c.chunk.Rows += int64(v.Rows())
-	c.chunk.meta.NumValues += int64(entries)
-	c.nulls += int64(entries - v.Values())
-	return nil
+	return c.dataPage(encoding, entries, entries-v.Values(), v.Rows())
 }
 
 // checkPage refuses what would make a file that reads back as something else.
@@ -276,29 +274,31 @@ func (c *ChunkWriter) Close(m *MinMax) (*Chunk, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
+	bufferPool.Put(c.buffers)
+	c.buffers, c.err = nil, errors.New("the chunk is closed")
 	meta := &c.chunk.meta
 	meta.Type = physical[c.leaf.Leaf.Kind]
 	meta.PathInSchema = c.leaf.Path
 	meta.Codec = c.o.Codec
 	meta.TotalCompressedSize = c.chunk.Size
-	meta.Statistics = m.statistics(c.nulls)
-	meta.Encoding = append(meta.Encoding, format.RLE)
-	if c.chunk.dict || c.plain > 0 {
-		meta.Encoding = append(meta.Encoding, format.Plain)
-	}
-	stats := func(t format.PageType, e format.Encoding, n int32) {
-		if n > 0 {
-			meta.EncodingStats = append(meta.EncodingStats, format.PageEncodingStats{PageType: t, Encoding: e, Count: n})
+	if c.source != nil {
+		c.nulls += c.source.Statistics.NullCount.V - c.sourceNulls
+		if c.nulls < 0 || c.nulls > meta.NumValues {
+			return nil, corrupt("column %s: %d nulls where the footer counts %d", strings.Join(c.leaf.Path, "."), c.sourceNulls, c.source.Statistics.NullCount.V)
 		}
 	}
+	meta.Statistics = m.statistics(c.nulls)
+	meta.Encoding = append(meta.Encoding, format.RLE)
 	if c.chunk.dict {
-		stats(format.DictionaryPage, format.Plain, 1)
+		meta.Encoding = append(meta.Encoding, format.Plain)
+		meta.EncodingStats = append(meta.EncodingStats, format.PageEncodingStats{PageType: format.DictionaryPage, Encoding: format.Plain, Count: 1})
 	}
-	if c.indexed > 0 {
-		meta.Encoding = append(meta.Encoding, format.RLEDictionary)
+	for _, k := range c.pages {
+		if !slices.Contains(meta.Encoding, k.Encoding) {
+			meta.Encoding = append(meta.Encoding, k.Encoding)
+		}
+		meta.EncodingStats = append(meta.EncodingStats, k)
 	}
-	stats(format.DataPage, format.RLEDictionary, c.indexed)
-	stats(format.DataPage, format.Plain, c.plain)
 	chunk := c.chunk
 	return &chunk, nil
 }

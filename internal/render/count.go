@@ -21,8 +21,8 @@ func Count(base *pqfile.File, only []string) (int, error) {
 	n := 0
 	for g := range base.Groups() {
 		c := cursor{src: in.source(g, target.Leaf(schema.CommitTime))}
-		for range base.GroupRows(g) {
-			v, ok, err := c.next()
+		for row := range base.GroupRows(g) {
+			v, ok, err := c.seek(row)
 			if err != nil {
 				return 0, fmt.Errorf("row group %d: %w", g, err)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"runtime"
+	"sync"
 
 	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/pqfile"
@@ -17,9 +18,12 @@ const asideBytes = 32 << 20
 // built is a column that was built aside.
 type built struct {
 	chunk   *pqfile.Chunk
-	content bytes.Buffer
+	content *bytes.Buffer
 	err     error
 }
+
+// contents are the buffers of columns that have been written.
+var contents = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // columns writes the columns of the group in their order. They do not depend on each other, so small ones are built side by side.
 func (g *group) columns(ctx context.Context, f *pqfile.Writer) error {
@@ -66,7 +70,10 @@ func (b *built) addTo(f *pqfile.Writer) error {
 	if b.err != nil {
 		return b.err
 	}
-	return f.Add(b.chunk, b.content.Bytes())
+	err := f.Add(b.chunk, b.content.Bytes())
+	b.content.Reset()
+	contents.Put(b.content)
+	return err
 }
 
 func (g *group) writeInPlace(f *pqfile.Writer, leaf *schema.Node) error {
@@ -78,9 +85,9 @@ func (g *group) writeInPlace(f *pqfile.Writer, leaf *schema.Node) error {
 }
 
 func (g *group) buildAside(leaf *schema.Node) *built {
-	b := &built{}
+	b := &built{content: contents.Get().(*bytes.Buffer)}
 	w, m, err := g.encode(func(leaf *schema.Node, o pqfile.ChunkOptions) *pqfile.ChunkWriter {
-		return pqfile.NewChunkWriter(&b.content, leaf, o)
+		return pqfile.NewChunkWriter(b.content, leaf, o)
 	}, leaf)
 	if err == nil {
 		b.chunk, err = w.Close(m)
@@ -95,7 +102,7 @@ func (g *group) isSmall(leaf *schema.Node) bool {
 	if g.records.window < len(g.in.Target.Leaves) {
 		return false // decoding another column drops this one's records
 	}
-	size := int64(len(g.records.order) * (leaf.Leaf.Width() + 1))
+	size := int64(len(g.records.taken) * (leaf.Leaf.Width() + 1))
 	if leaf.Leaf.Kind == column.Bytes {
 		size += g.records.content
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -46,11 +47,53 @@ func (b *batch) wrap(err error) error {
 	return fmt.Errorf("%s: block at offset %d: %w", b.name, b.block.Offset, err)
 }
 
-// What a plan says of a base row, where it is not the number of the record or composite that takes its place.
-const (
-	keep = int32(-1)
-	drop = int32(-2)
-)
+// drop is what a plan says of base rows that are left out.
+const drop = int32(-1)
+
+// change is what a plan makes of rows of a row group.
+type change struct {
+	row, rows int32
+	// to is drop, or the record or composite that takes the place of a row: of one, then.
+	to int32
+}
+
+// end is the row behind.
+func (c *change) end() int { return int(c.row + c.rows) }
+
+// appendChange adds a change of a row behind all others.
+func appendChange(changes []change, row, to int32) []change {
+	if n := len(changes); n > 0 && to == drop {
+		if last := &changes[n-1]; last.to == drop && last.row+last.rows == row {
+			last.rows++
+			return changes
+		}
+	}
+	return append(changes, change{row, 1, to})
+}
+
+// between are the changes of the rows from one to another. Runs of rows that are left out are cut where they begin or end outside.
+func between(changes []change, from, to int) []change {
+	i, found := slices.BinarySearchFunc(changes, int32(from), func(c change, row int32) int { return cmp.Compare(c.row, row) })
+	if !found && i > 0 && changes[i-1].end() > from {
+		i--
+	}
+	j := i
+	for j < len(changes) && int(changes[j].row) < to {
+		j++
+	}
+	out := changes[i:j]
+	if len(out) == 0 || int(out[0].row) >= from && out[len(out)-1].end() <= to {
+		return out
+	}
+	out = slices.Clone(out)
+	if first := &out[0]; int(first.row) < from {
+		first.rows, first.row = int32(first.end()-from), int32(from)
+	}
+	if last := &out[len(out)-1]; last.end() > to {
+		last.rows = int32(to) - last.row
+	}
+	return out
+}
 
 // plan is what becomes of the rows of a slice.
 type plan struct {
@@ -58,8 +101,8 @@ type plan struct {
 	records int32 // how many there are
 	// composites are rows put together from others.
 	composites []merge.Composite
-	// groups has an entry for each row of each row group of the base file; nil for a group that stays whole.
-	groups  [][]int32
+	// groups has the changes of each row group of the base file, in the order of its rows.
+	groups  [][]change
 	inserts []int32
 }
 
@@ -78,6 +121,7 @@ func (in *Input) plan(ctx context.Context) (*plan, error) {
 		return nil, err
 	}
 	log := merge.NewLog(in.Rules)
+	log.Reserve(int(p.records))
 	pl := planner{in: in, order: newOrdering(in.Target, in.Ordering), log: log}
 	if in.Merger != nil && len(blocks) > 0 {
 		pl.versions = in.versions(p, log)
@@ -155,8 +199,9 @@ type planner struct {
 	log   *merge.Log
 	// positions are the base rows that the entries of each block belong to; nil where keys tell.
 	positions [][]uint64
-	key       []byte    // a buffer
-	versions  *versions // for a Merger; nil without one
+	// key and ordering are buffers.
+	key, ordering []byte
+	versions      *versions // for a Merger; nil without one
 }
 
 func (pl *planner) deletes(block int, b *batch) error {
@@ -290,57 +335,73 @@ func (r *rowView) get(leaf int) ([]byte, bool) {
 }
 
 // group meets the rows of a row group, the first of which is row number first of the file, with the log.
-func (pl *planner) group(ctx context.Context, g int, first int64) ([]int32, error) {
+func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, error) {
 	in, log := pl.in, pl.log
 	if log.Len() == 0 && in.Only == nil && in.Keys == nil {
 		return nil, nil
 	}
-	time, sequence := in.Target.Leaf(schema.CommitTime), pl.sequence()
+	time := in.Target.Leaf(schema.CommitTime)
 	rows := in.rows(g, pl.wantedOfBase())
 	if pl.versions != nil {
 		pl.versions.base = rows
 	}
-	out := make([]int32, in.Base.GroupRows(g))
-	var key, ordering []byte
-	for i := range out {
+	var out []change
+	n := in.Base.GroupRows(g)
+	for i := range int32(n) {
 		if i%checkEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if err := rows.next(); err != nil {
 			return nil, err
 		}
-		out[i] = keep
+		dropped := false
 		if in.Only != nil {
-			if v, ok := rows.get(time.Index); !ok || !pl.wanted(string(v)) {
-				out[i] = drop
-			}
+			v, ok := rows.get(time.Index)
+			dropped = !ok || !pl.wanted(string(v))
 		}
 		if pl.elsewhere(rows.get) {
-			out[i] = drop
+			out = appendChange(out, i, drop)
 			continue
 		}
-		if log.Len() == 0 || out[i] == drop && !in.OnlyAfter {
-			continue
+		to, changed := int32(0), false
+		if log.Len() > 0 && (!dropped || in.OnlyAfter) {
+			to, changed = pl.meet(rows, first+int64(i))
 		}
-		var ok bool
-		if pl.positions != nil {
-			key = positionKey(key[:0], uint64(first)+uint64(i))
-		} else if key, ok = pl.keys.key(key[:0], rows.get); !ok {
-			continue
-		}
-		ordering, _ = pl.order.row(ordering[:0], rows.get)
-		if sequence != nil {
-			ordering = sequenceOf(rows.get(sequence.Index))
-		}
-		switch verdict, record := log.Match(key, ordering); verdict {
-		case merge.Drop:
-			out[i] = drop
-		case merge.Replace:
-			out[i] = record
-		case merge.Keep:
+		switch {
+		case changed:
+			out = appendChange(out, i, to)
+		case dropped:
+			out = appendChange(out, i, drop)
 		}
 	}
-	return out, nil
+	return out, rows.err
+}
+
+// meet meets a base row with the log.
+func (pl *planner) meet(rows *rows, number int64) (to int32, changed bool) {
+	var ok bool
+	if pl.positions != nil {
+		pl.key = positionKey(pl.key[:0], uint64(number))
+	} else if pl.key, ok = pl.keys.key(pl.key[:0], rows.get); !ok {
+		return 0, false
+	}
+	entry, ok := pl.log.Find(pl.key)
+	if !ok {
+		return 0, false
+	}
+	if sequence := pl.sequence(); sequence != nil {
+		pl.ordering = sequenceOf(rows.get(sequence.Index))
+	} else {
+		pl.ordering, _ = pl.order.row(pl.ordering[:0], rows.get)
+	}
+	switch verdict, record := pl.log.Meet(entry, pl.ordering); verdict {
+	case merge.Drop:
+		return drop, true
+	case merge.Replace:
+		return record, true
+	case merge.Keep:
+	}
+	return 0, false
 }
 
 // wantedOfBase lists the columns of the base file that decide about its rows.

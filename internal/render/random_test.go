@@ -1,16 +1,21 @@
 package render_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 
+	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/logfile"
 	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/render"
@@ -172,6 +177,9 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 			return pageMode(r.IntN(int(modes)))
 		}
 		d.base = baseFile(t, target, vectors(t, wide, target, base), l)
+		if draw("page version", 1, 2) == 2 {
+			d.base = secondVersion(rt, d.base)
+		}
 	}
 	var log []logged
 	share := draw("touched", 0, 1, 30, 150)
@@ -232,6 +240,91 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 	want := n.merge(base, log)
 	d.want = linesOf(t, wide, target, want)
 	return d
+}
+
+// secondVersion makes data pages of version 2 out of those of a file, where they are not compressed.
+func secondVersion(rt *rapid.T, file []byte) []byte {
+	f, err := pqfile.Open(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		rt.Fatal(err)
+	}
+	out := []byte(pqfile.Head)
+	for g := range f.Groups() {
+		for i, leaf := range f.Schema.Leaves {
+			c := &f.Meta.RowGroups[g].Columns[i]
+			m := &c.MetaData
+			at := m.DataPageOffset
+			if m.DictionaryPageOffset > 0 {
+				at = m.DictionaryPageOffset
+				m.DictionaryPageOffset = int64(len(out))
+			}
+			data, end := m.DataPageOffset, at+m.TotalCompressedSize
+			c.FileOffset = int64(len(out))
+			for at < end {
+				if at == data {
+					m.DataPageOffset = int64(len(out))
+				}
+				page, size := pageAt(rt, file[at:])
+				if leaf.Leaf.MaxRep == 0 && page.header.Type == format.DataPage && m.Codec == format.Uncompressed {
+					page.second(leaf.Leaf)
+				}
+				out = append(out, page.bytes(rt)...)
+				at += size
+			}
+			m.TotalCompressedSize = int64(len(out)) - c.FileOffset
+			m.TotalUncompressedSize = max(m.TotalUncompressedSize, m.TotalCompressedSize)
+			m.EncodingStats = nil
+		}
+	}
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), f.Meta)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	out = append(out, footer...)
+	return append(binary.LittleEndian.AppendUint32(out, uint32(len(footer))), pqfile.Head...)
+}
+
+// filePage is a page of a file.
+type filePage struct {
+	header format.PageHeader
+	body   []byte
+}
+
+func pageAt(t interface{ Fatal(args ...any) }, b []byte) (p filePage, size int64) {
+	r := bytes.NewReader(b)
+	if err := thrift.NewDecoder(new(thrift.CompactProtocol).NewReader(r)).Decode(&p.header); err != nil {
+		t.Fatal(err)
+	}
+	at := len(b) - r.Len()
+	p.body = b[at : at+int(p.header.CompressedPageSize)]
+	return p, int64(at + len(p.body))
+}
+
+func (p *filePage) bytes(t *rapid.T) []byte {
+	head, err := thrift.Marshal(new(thrift.CompactProtocol), &p.header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(head, p.body...)
+}
+
+// second makes it a page of version 2, of a column that is not repeated.
+func (p *filePage) second(l column.Leaf) {
+	b, old := p.body, p.header.DataPageHeader.V
+	var def []byte
+	if l.MaxDef > 0 {
+		n := binary.LittleEndian.Uint32(b)
+		def, b = b[4:4+n], b[4+n:]
+	}
+	p.body = slices.Concat(def, b)
+	p.header.Type = format.DataPageV2
+	p.header.DataPageHeader = thrift.Null[format.DataPageHeader]{}
+	p.header.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{
+		NumValues: old.NumValues, NumNulls: int32(old.Statistics.NullCount), NumRows: old.NumValues, Encoding: old.Encoding,
+		DefinitionLevelsByteLength: int32(len(def)), IsCompressed: thrift.New(false),
+	})
+	p.header.UncompressedPageSize, p.header.CompressedPageSize = int32(len(p.body)), int32(len(p.body))
+	p.header.CRC = int32(crc32.ChecksumIEEE(p.body))
 }
 
 // Whatever the base file looks like and the log says, the file has the rows of a naive merge, within the size that was promised, and the

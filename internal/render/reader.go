@@ -32,6 +32,7 @@ type Reader struct {
 	number  int // of the row group
 	rows    int // of the base file in it
 	row     int // behind the current one
+	change  int // of the group's: those before are of earlier rows
 	inserts int // of which the last one is the current row
 	fate    Fate
 	columns []*rowColumn // by leaf; nil for one that was not needed yet
@@ -52,7 +53,7 @@ func (in *Input) Read(ctx context.Context) (*Reader, error) {
 }
 
 func (r *Reader) enter(group int) {
-	r.number, r.row, r.rows = group, 0, 0
+	r.number, r.row, r.rows, r.change = group, 0, 0, 0
 	if r.m.in.Base != nil && len(r.m.plan.groups) > 0 {
 		r.rows = int(r.m.in.Base.GroupRows(group))
 	}
@@ -81,11 +82,14 @@ func (r *Reader) Next(ctx context.Context) (Fate, error) {
 }
 
 func (r *Reader) verdict() Fate {
-	verdicts := r.m.plan.groups[r.number]
+	changes := r.m.plan.groups[r.number]
+	for r.change < len(changes) && changes[r.change].end() <= r.row {
+		r.change++
+	}
 	switch {
-	case verdicts == nil || verdicts[r.row] == keep:
+	case r.change == len(changes) || int(changes[r.change].row) > r.row:
 		return Kept
-	case verdicts[r.row] == drop:
+	case changes[r.change].to == drop:
 		return Dropped
 	}
 	return Replaced
@@ -108,8 +112,8 @@ func (r *Reader) After(leaf int) (*column.Vector, column.Span, error) {
 		return nil, column.Span{}, err
 	}
 	if r.fate == Added {
-		k := int(c.records.place[c.choose.choose(r.m.plan.inserts[r.inserts-1])])
-		return c.taken, c.index.Span(k, k+1), nil
+		k := int(c.choose.choose(r.m.plan.inserts[r.inserts-1]))
+		return c.logged, c.index.Span(k, k+1), nil
 	}
 	k := r.row - 1 - c.at
 	if c.place != nil {
@@ -214,17 +218,20 @@ func (c *rowColumn) load(p page) {
 		return
 	}
 	c.afterIndex = column.NewIndex(c.after)
-	verdicts := c.verdicts()
-	if verdicts == nil {
-		return
-	}
-	n := int32(0)
-	for _, a := range verdicts[c.at : c.at+c.rows] {
-		c.place = append(c.place, n)
-		if a != drop {
-			n++
+	place := int32(0)
+	fill := func(rows int, gone bool) {
+		for range rows {
+			c.place = append(c.place, place)
+			if !gone {
+				place++
+			}
 		}
 	}
+	for _, e := range between(c.changes(), c.at, c.at+c.rows) {
+		fill(int(e.row)-c.at-len(c.place), false)
+		fill(int(e.rows), e.to == drop)
+	}
+	fill(c.rows-len(c.place), false)
 }
 
 // LogKeys are the record keys that the log files of the slice have, those of deletes too.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -13,45 +14,40 @@ import (
 // few at a time.
 const windowBytes = 64 << 20
 
-// records gives the columns of the log records that a plan takes, in the order in which it takes them: those that go into
-// rows of the base file, row group by row group, then those of the inserts.
+// records gives the columns of the log records: those of all blocks, one behind the other.
 type records struct {
 	in      *Input
 	batches []batch
-	order   []int32
-	place   []int32 // where each record is in order
-	of      []int32 // the block of each in order
-	from    []int   // where the records of each row group begin in order; the inserts come last
+	// taken are the records that the plan takes: those that go into rows of the base file, row group by row group, then those of the inserts.
+	taken []int32
+	from  []int // where the records of each row group begin in taken; the inserts come last
 
 	content int64 // bytes of the encoded records
 	window  int   // leaves that are decoded at once
-	lo, hi  int   // the leaves that taken has
-	taken   []*column.Vector
+	lo, hi  int   // the leaves that columns has
+	columns []*column.Vector
 	index   []*column.Index
 }
 
 func (in *Input) records(p *plan) *records {
-	r := &records{in: in, batches: p.batches, place: make([]int32, p.records)}
+	r := &records{in: in, batches: p.batches}
 	for _, g := range p.groups {
-		r.from = append(r.from, len(r.order))
-		for _, a := range g {
-			r.take(p, a)
+		r.from = append(r.from, len(r.taken))
+		for _, c := range g {
+			r.take(p, c.to)
 		}
 	}
-	r.from = append(r.from, len(r.order))
+	r.from = append(r.from, len(r.taken))
 	for _, a := range p.inserts {
 		r.take(p, a)
 	}
-	r.findBlocks(p)
-	content := int64(0)
 	for _, b := range p.batches {
 		if b.block != nil {
-			content += b.block.ContentLength
+			r.content += b.block.ContentLength
 		}
 	}
-	r.content = content
 	leaves := len(in.Target.Leaves)
-	r.window = int(min(max(int64(leaves)*windowBytes/max(content, 1), 1), int64(leaves)))
+	r.window = int(min(max(int64(leaves)*windowBytes/max(r.content, 1), 1), int64(leaves)))
 	return r
 }
 
@@ -65,24 +61,21 @@ func (r *records) take(p *plan, a int32) {
 		}
 		a = c.Loser
 	}
-	if a < 0 {
-		return
+	if a >= 0 {
+		r.taken = append(r.taken, a)
 	}
-	r.place[a] = int32(len(r.order))
-	r.order = append(r.order, a)
 }
 
-func (r *records) findBlocks(p *plan) {
-	owner := make([]int32, 0, p.records)
-	for i, b := range r.batches {
-		for range b.data.Rows() {
-			owner = append(owner, int32(i))
-		}
+// batchOf is the number of the block that has a record.
+func (r *records) batchOf(record int32) int {
+	i, found := slices.BinarySearchFunc(r.batches, record, func(b batch, record int32) int { return cmp.Compare(b.first, record) })
+	if !found {
+		return i - 1
 	}
-	r.of = make([]int32, len(r.order))
-	for k, record := range r.order {
-		r.of[k] = owner[record]
+	for i+1 < len(r.batches) && r.batches[i+1].first == record {
+		i++ // blocks without records come before
 	}
+	return i
 }
 
 // leaf gives a column of all records, and the index of its rows.
@@ -92,12 +85,12 @@ func (r *records) leaf(n *schema.Node) (*column.Vector, *column.Index, error) {
 			return nil, nil, err
 		}
 	}
-	return r.taken[n.Index-r.lo], r.index[n.Index-r.lo], nil
+	return r.columns[n.Index-r.lo], r.index[n.Index-r.lo], nil
 }
 
 func (r *records) decode(from int) error {
 	r.lo, r.hi = from, min(from+r.window, len(r.in.Target.Leaves))
-	r.taken, r.index = nil, nil
+	r.columns, r.index = nil, nil
 	var leaves []int
 	for l := r.lo; l < r.hi; l++ {
 		leaves = append(leaves, l)
@@ -110,24 +103,28 @@ func (r *records) decode(from int) error {
 		}
 	}
 	for i, l := range leaves {
-		v := column.New(r.in.Target.Leaves[l].Leaf)
-		size := 0
-		for _, vectors := range all {
-			size += len(vectors[i].Buf)
-		}
-		v.Reserve(len(r.order), size)
-		index := make([]*column.Index, len(r.batches))
-		for k, record := range r.order {
-			b := r.of[k]
-			if index[b] == nil {
-				index[b] = column.NewIndex(all[b][i])
-			}
-			row := int(record - r.batches[b].first)
-			v.Append(all[b][i], index[b].Span(row, row+1))
-		}
-		r.taken, r.index = append(r.taken, v), append(r.index, column.NewIndex(v))
+		v := joined(r.in.Target.Leaves[l], all, i)
+		r.columns, r.index = append(r.columns, v), append(r.index, column.NewIndex(v))
 	}
 	return nil
+}
+
+// joined is a column of several blocks.
+func joined(n *schema.Node, all [][]*column.Vector, i int) *column.Vector {
+	if len(all) == 1 {
+		return all[0][i]
+	}
+	entries, size := 0, 0
+	for _, vectors := range all {
+		entries, size = entries+vectors[i].Entries(), size+len(vectors[i].Buf)
+	}
+	v := column.New(n.Leaf)
+	v.Reserve(entries, size)
+	for _, vectors := range all {
+		v.Append(vectors[i], vectors[i].All())
+		vectors[i] = nil
+	}
+	return v
 }
 
 // partial tells whether a block's records have only some of the columns.
@@ -143,9 +140,11 @@ type chooser struct {
 	text     bool   // a column that the text for an unavailable value may stand in
 	unusable []byte // that text
 
-	taken *column.Vector
-	index *column.Index
-	base  value // of the current base row
+	logged *column.Vector
+	index  *column.Index
+	base   value // of the current base row
+	// looked says that the value of the base row was looked at.
+	looked bool
 }
 
 // value is what choosing needs to know of a base row's value.
@@ -155,7 +154,7 @@ type value struct {
 }
 
 func (c *columnWriter) chooser() *chooser {
-	ch := &chooser{plan: c.plan, records: c.records, taken: c.taken, index: c.index, unusable: []byte(c.in.Unavailable)}
+	ch := &chooser{plan: c.plan, records: c.records, logged: c.logged, index: c.index, unusable: []byte(c.in.Unavailable)}
 	top := c.leaf.Path[0]
 	ch.top, ch.meta = top, schema.IsMeta(top)
 	ch.text = len(c.leaf.Path) == 1 && c.leaf.Leaf.Kind == column.Bytes && c.in.Unavailable != ""
@@ -179,7 +178,7 @@ func (c *chooser) choose(a int32) int32 {
 // once: there may be as many as a key has log records.
 func (c *chooser) resolve(a int32) (record int32, has bool) {
 	if a < merge.FirstComposite {
-		return a, c.has == nil || a == merge.BaseRow || c.has[c.records.of[c.records.place[a]]]
+		return a, c.has == nil || a == merge.BaseRow || c.has[c.records.batchOf(a)]
 	}
 	m := c.plan.composites[a-merge.FirstComposite]
 	switch {
@@ -207,8 +206,9 @@ func (c *chooser) open(a int32, take merge.Take) bool {
 	}
 	v := c.base
 	if a != merge.BaseRow {
-		k := int(c.records.place[a])
-		v = look(c.taken, c.index.Span(k, k+1), c.unusable, nil)
+		v = look(c.logged, c.index.Span(int(a), int(a)+1), c.unusable, nil)
+	} else {
+		c.looked = true
 	}
 	if take == merge.TakeNulls {
 		return v.null

@@ -25,7 +25,7 @@ import (
 )
 
 // Version numbers the bytes that are rendered: it grows whenever the same slice would give other ones.
-const Version = 1
+const Version = 2
 
 // Input is a file slice, and how it is to be shown.
 type Input struct {
@@ -129,10 +129,10 @@ func (in *Input) chunks(ctx context.Context, f *pqfile.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := in.records(p)
+	r, codecs := in.records(p), in.codecs(p)
 	groups := max(len(p.groups), 1)
 	for g := range groups {
-		out := group{in: in, plan: p, records: r, number: g, last: g == groups-1}
+		out := group{in: in, plan: p, records: r, codecs: codecs, number: g, last: g == groups-1}
 		if out.rows() == 0 {
 			continue
 		}
@@ -149,12 +149,13 @@ type group struct {
 	in      *Input
 	plan    *plan
 	records *records
+	codecs  []format.CompressionCodec // by leaf
 	number  int
 	last    bool
 }
 
-// verdicts has an entry for each base row of the group, nil where all are kept.
-func (g *group) verdicts() []int32 {
+// changes are those of the base rows of the group.
+func (g *group) changes() []change {
 	if len(g.plan.groups) == 0 {
 		return nil
 	}
@@ -165,9 +166,9 @@ func (g *group) rows() int {
 	n := 0
 	if g.in.Base != nil && len(g.plan.groups) > 0 {
 		n = int(g.in.Base.GroupRows(g.number))
-		for _, a := range g.verdicts() {
-			if a == drop {
-				n--
+		for _, c := range g.changes() {
+			if c.to == drop {
+				n -= int(c.rows)
 			}
 		}
 	}
@@ -177,13 +178,12 @@ func (g *group) rows() int {
 	return n
 }
 
-// span is where the group's records lie among all records.
-func (g *group) span() (from, to int) {
-	from = g.records.from[g.number]
-	if g.last {
-		return from, len(g.records.order)
+// taken are the records that go into the group.
+func (g *group) taken() []int32 {
+	if from := g.records.from[g.number]; !g.last {
+		return g.records.taken[from:g.records.from[g.number+1]]
 	}
-	return from, g.records.from[g.number+1]
+	return g.records.taken[g.records.from[g.number]:]
 }
 
 // starter starts a chunk, somewhere.
@@ -195,11 +195,17 @@ func (g *group) encode(start starter, leaf *schema.Node) (*pqfile.ChunkWriter, *
 		return g.constant(start, leaf, v)
 	}
 	c := columnWriter{group: g, leaf: leaf}
-	if err := c.open(); err != nil {
+	if err := c.openEncoded(); err != nil {
 		return nil, nil, c.wrap(err)
 	}
-	chunk := start(leaf, pqfile.ChunkOptions{Codec: format.Snappy, Dictionary: c.dict})
-	if err := c.pages(chunk); err != nil {
+	chunk := start(leaf, pqfile.ChunkOptions{Codec: g.codecs[leaf.Index], Dictionary: c.dict})
+	var err error
+	if c.encoded != nil {
+		err = c.splice(chunk)
+	} else {
+		err = c.pages(chunk)
+	}
+	if err != nil {
 		return nil, nil, c.wrap(err)
 	}
 	return chunk, c.minMax(), nil
@@ -238,18 +244,20 @@ type columnWriter struct {
 	*group
 	leaf *schema.Node
 
-	src   *source // nil without a base file
-	first page    // the first page of src
-	done  bool    // src had no page
+	src     *source             // nil without a base file
+	first   page                // the first page of src
+	encoded *pqfile.EncodedPage // the first page of src where pages are spliced, nil elsewhere
+	done    bool                // src had no page
 
 	choose  *chooser
-	taken   *column.Vector // all records of the slice
+	logged  *column.Vector // all records of the slice
 	index   *column.Index
 	indexes *column.Vector // the same, as numbers in dict; nil without one
 	dict    *column.Vector
 	fill    *column.Vector // one row with the value for rows that have none; nil without one
 	filling *column.Vector // the same, as a number in dict
 	scratch column.Vector  // for pages: one is written before the next is made
+	edits   []pqfile.Edit  // those of a page
 }
 
 func (c *columnWriter) wrap(err error) error {
@@ -274,10 +282,29 @@ func (c *columnWriter) open() error {
 	return nil
 }
 
-// start reads the first page of the base column, which tells whether it has a dictionary, and the log records.
+// start reads the log records and the first page of the base column, which tells whether it has a dictionary.
 func (c *columnWriter) start() error {
+	err := c.ready()
+	if err != nil || c.src == nil {
+		return err
+	}
+	c.first, err = c.src.next()
+	return c.begun(err)
+}
+
+// begun is how the first page of the base column came.
+func (c *columnWriter) begun(err error) error {
+	if errors.Is(err, io.EOF) {
+		c.done = true
+		return nil
+	}
+	return err
+}
+
+// ready reads the log records and finds the base column.
+func (c *columnWriter) ready() error {
 	var err error
-	if c.taken, c.index, err = c.records.leaf(c.leaf); err != nil {
+	if c.logged, c.index, err = c.records.leaf(c.leaf); err != nil {
 		return err
 	}
 	c.choose = c.chooser()
@@ -286,23 +313,18 @@ func (c *columnWriter) start() error {
 		c.fill.AppendLevels(0, c.leaf.Leaf.MaxDef)
 		c.fill.AppendValue(v)
 	}
-	if c.in.Base == nil || len(c.plan.groups) == 0 {
-		return nil
+	if c.in.Base != nil && len(c.plan.groups) > 0 {
+		c.src = c.in.source(c.number, c.leaf)
 	}
-	c.src = c.in.source(c.number, c.leaf)
-	if c.first, err = c.src.next(); errors.Is(err, io.EOF) {
-		c.done = true
-		return nil
-	}
-	return err
+	return nil
 }
 
 // extend makes the dictionary of the chunk: that of the base column, and behind it the values of the group's records.
 func (c *columnWriter) extend() {
 	c.dict = column.New(c.src.dict.Leaf)
 	c.dict.AppendValues(c.src.dict)
-	from, to := c.span()
-	if from == to && c.fill == nil {
+	taken := c.taken()
+	if len(taken) == 0 && c.fill == nil {
 		return
 	}
 	l := c.leaf.Leaf
@@ -321,12 +343,14 @@ func (c *columnWriter) extend() {
 		}
 		return n
 	}
-	c.indexes.Rep, c.indexes.Def = c.taken.Rep, c.taken.Def
-	s := c.index.Span(from, to)
-	c.indexes.Buf = make([]byte, 4*c.taken.Values())
-	c.indexes.SetValues(c.taken.Values())
-	for i := s.V0; i < s.V1; i++ {
-		binary.LittleEndian.PutUint32(c.indexes.Buf[4*i:], number(c.taken.Value(i)))
+	c.indexes.Rep, c.indexes.Def = c.logged.Rep, c.logged.Def
+	c.indexes.Buf = make([]byte, 4*c.logged.Values())
+	c.indexes.SetValues(c.logged.Values())
+	for _, record := range taken {
+		s := c.index.Span(int(record), int(record)+1)
+		for i := s.V0; i < s.V1; i++ {
+			binary.LittleEndian.PutUint32(c.indexes.Buf[4*i:], number(c.logged.Value(i)))
+		}
 	}
 	if c.fill != nil {
 		c.filling = column.New(l)
@@ -358,6 +382,11 @@ func (c *columnWriter) pages(w pageTaker) error {
 			return err
 		}
 	}
+	return c.rest(w, row)
+}
+
+// rest gives away the inserts, behind so many base rows.
+func (c *columnWriter) rest(w pageTaker, row int) error {
 	if c.src != nil && row != int(c.in.Base.GroupRows(c.number)) {
 		return fmt.Errorf("%w: %d rows where the footer counts %d", pqfile.ErrCorrupt, row, c.in.Base.GroupRows(c.number))
 	}
@@ -377,34 +406,30 @@ func (c *columnWriter) pages(w pageTaker) error {
 
 // appendVersion adds a row's value of the column, as the log has it.
 func (c *columnWriter) appendVersion(out *column.Vector, a int32, dict bool) {
-	from := c.taken
+	from := c.logged
 	if dict {
 		from = c.indexes
 	}
-	k := int(c.records.place[c.choose.choose(a)])
+	k := int(c.choose.choose(a))
 	out.Append(from, c.index.Span(k, k+1))
 }
 
 // merged is a page as the plan changes it.
 func (c *columnWriter) merged(p page, row int) *column.Vector {
-	verdicts := c.verdicts()
-	if verdicts == nil || kept(verdicts[row:row+p.rows]) {
+	changes := between(c.changes(), row, row+p.rows)
+	if len(changes) == 0 {
 		return c.filled(p.vector, p.dict)
 	}
-	verdicts = verdicts[row : row+p.rows]
 	w := column.NewWalker(p.vector)
 	out := &c.scratch
 	out.Reset()
 	out.Leaf = p.vector.Leaf
-	for i := 0; i < len(verdicts); {
-		j := i + 1
-		for a := verdicts[i]; a == keep && j < len(verdicts) && verdicts[j] == keep; {
-			j++
-		}
-		base := w.Next(j - i)
-		switch a := verdicts[i]; {
-		case a == keep:
-			out.Append(p.vector, base)
+	at := row
+	for _, e := range changes {
+		out.Append(p.vector, w.Next(int(e.row)-at))
+		base := w.Next(int(e.rows))
+		at = e.end()
+		switch a := e.to; {
 		case a == drop:
 		case a < merge.FirstComposite:
 			c.appendVersion(out, a, p.dict)
@@ -416,8 +441,8 @@ func (c *columnWriter) merged(p page, row int) *column.Vector {
 				c.appendVersion(out, a, p.dict)
 			}
 		}
-		i = j
 	}
+	out.Append(p.vector, w.Next(row+p.rows-at))
 	return c.filled(out, p.dict)
 }
 
@@ -450,15 +475,6 @@ func (c *columnWriter) filled(v *column.Vector, dict bool) *column.Vector {
 	return out
 }
 
-func kept(verdicts []int32) bool {
-	for _, a := range verdicts {
-		if a != keep {
-			return false
-		}
-	}
-	return true
-}
-
 // minMax is what is known of the column's values: those of the base column and of the records.
 func (c *columnWriter) minMax() *pqfile.MinMax {
 	m := pqfile.NewMinMax(c.leaf.Scalar)
@@ -469,11 +485,7 @@ func (c *columnWriter) minMax() *pqfile.MinMax {
 	default:
 		m.Forget()
 	}
-	from, to := c.span()
-	s := c.index.Span(from, to)
-	v := column.New(bare(c.leaf.Leaf))
-	v.Append(c.taken, column.Span{V0: s.V0, V1: s.V1})
-	m.AddVector(v)
+	m.AddRows(c.logged, c.index, c.taken())
 	if value, ok := c.in.Fill[c.leaf.Index]; ok {
 		one := column.New(bare(c.leaf.Leaf))
 		one.AppendValue(value)

@@ -3,6 +3,7 @@ package render_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/hudifs/hudifs/internal/logfile"
 	"github.com/hudifs/hudifs/internal/pqfile"
@@ -95,6 +97,70 @@ func TestEveryPageModeMeetsTheLog(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Pages that no log record touches are copied byte for byte, and only those; where few would be, none is.
+func TestUntouchedPagesAreCopied(t *testing.T) {
+	const pages, page = 12, 50
+	base := narrowRows(pages*page, "001")
+	for i := range base {
+		base[i]["s"] = fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
+	}
+	cases := []struct {
+		name    string
+		touched []int // pages
+		codec   format.CompressionCodec
+		copied  int
+	}{
+		{"few", []int{3}, format.Zstd, pages - 1},
+		{"neighbours", []int{0, 1, 2, 11}, format.Gzip, pages - 4},
+		{"most", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, format.Zstd, 0},
+		{"nothing", nil, format.Snappy, pages},
+	}
+	for _, c := range cases {
+		var changed []row
+		for _, p := range c.touched {
+			changed = append(changed, rowAt(base[p*page+7].key(), "002", 19, "new", int64(1)))
+		}
+		l := fixed(len(base), page, plainPages)
+		l.codec = c.codec
+		s := narrowSlice(t, base, l, dataBlock(t, "002", narrow, changed))
+		want := slices.Clone(base)
+		for i, p := range c.touched {
+			want[p*page+7] = changed[i]
+		}
+		s.check(t, want)
+		file, err := s.bytes(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf := s.input.Target.Leaf("s")
+		copied := 0
+		for _, p := range pagesOf(t, s.base, leaf.Index) {
+			if bytes.Contains(file, p) {
+				copied++
+			}
+		}
+		if copied != c.copied {
+			t.Errorf("%s: %d pages of %d were copied, want %d", c.name, copied, pages, c.copied)
+		}
+	}
+}
+
+// pagesOf are the data pages of a column as they lie in the file.
+func pagesOf(t *testing.T, file []byte, leaf int) (out [][]byte) {
+	t.Helper()
+	f, err := pqfile.Open(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := f.Column(0, leaf)
+	for at := m.DataPageOffset; at < m.DataPageOffset+m.TotalCompressedSize; {
+		_, size := pageAt(t, file[at:])
+		out = append(out, file[at:at+size])
+		at += size
+	}
+	return out
 }
 
 func everyKey(n int) []del {

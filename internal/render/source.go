@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -89,6 +90,11 @@ func (s *source) next() (page, error) {
 	if err != nil {
 		return page{}, err
 	}
+	return s.mapped(p)
+}
+
+// mapped is a page of the base file in the form of the target.
+func (s *source) mapped(p *pqfile.Page) (page, error) {
 	out := page{vector: p.Vector, dict: p.Dict, rows: p.Rows}
 	if s.dict == nil && s.chunk.Dictionary() != nil && !s.by.Nulls() {
 		s.dict = column.New(bare(s.leaf.Leaf))
@@ -157,16 +163,18 @@ func (s *source) nextPart() (page, error) {
 // bare is a leaf without levels: that of a dictionary.
 func bare(l column.Leaf) column.Leaf { return column.Leaf{Kind: l.Kind, Size: l.Size} }
 
-// cursor walks the rows of a primitive column one by one.
+// cursor walks the rows of a primitive column.
 type cursor struct {
 	src *source
 	page
-	row, value int
+	at         int64 // the row that the page begins with
+	row, value int   // of the page
 }
 
-// next goes to the next row, and gives its value: ok is false for null.
-func (c *cursor) next() (v []byte, ok bool, err error) {
-	for c.row >= c.rows {
+// seek goes to a row, the same one or a later one than before, and gives its value: ok is false for null.
+func (c *cursor) seek(row int64) (v []byte, ok bool, err error) {
+	for row-c.at >= int64(c.rows) {
+		c.at += int64(c.rows)
 		if c.page, err = c.src.next(); err != nil {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
@@ -175,61 +183,57 @@ func (c *cursor) next() (v []byte, ok bool, err error) {
 		}
 		c.row, c.value = 0, 0
 	}
-	l := c.vector.Leaf
-	there := l.MaxDef == 0 || c.vector.Def[c.row] == l.MaxDef
-	c.row++
-	if !there {
-		return nil, false, nil
+	to, l := int(row-c.at), c.vector.Leaf
+	if whole := c.vector.Values() == c.vector.Entries(); whole {
+		c.value = to
+	} else {
+		c.value += bytes.Count(c.vector.Def[c.row:to], []byte{l.MaxDef})
+		if c.vector.Def[to] != l.MaxDef {
+			c.row = to
+			return nil, false, nil
+		}
 	}
+	c.row = to
 	v = c.vector.Value(c.value)
-	c.value++
 	if c.dict {
 		v = c.src.dict.Value(int(binary.LittleEndian.Uint32(v)))
 	}
 	return v, true, nil
 }
 
-// rows walks some primitive columns of a row group together.
+// rows walks some primitive columns of a row group together. Pages without a row that is looked at are not decoded.
 type rows struct {
 	leaves  []int
 	cursors []*cursor
-	values  [][]byte // of the current row; nil is null
+	row     int64 // the current one
+	err     error
 }
 
 func (in *Input) rows(group int, leaves []int) *rows {
 	slices.Sort(leaves)
-	r := &rows{leaves: slices.Compact(leaves)}
+	r := &rows{leaves: slices.Compact(leaves), row: -1}
 	for _, l := range r.leaves {
 		r.cursors = append(r.cursors, &cursor{src: in.source(group, in.Target.Leaves[l])})
 	}
-	r.values = make([][]byte, len(r.leaves))
 	return r
 }
 
+// next goes to the next row. It gives the error of the rows before.
 func (r *rows) next() error {
-	for i, c := range r.cursors {
-		v, ok, err := c.next()
-		if err != nil {
-			return err
-		}
-		switch {
-		case !ok:
-			r.values[i] = nil
-		case v == nil:
-			r.values[i] = []byte{}
-		default:
-			r.values[i] = v
-		}
-	}
-	return nil
+	r.row++
+	return r.err
 }
 
 // get is the current row's value of a leaf, ok false for null.
 func (r *rows) get(leaf int) (v []byte, ok bool) {
 	for i, l := range r.leaves { // there are few
-		if l == leaf {
-			return r.values[i], r.values[i] != nil
+		if l != leaf || r.err != nil {
+			continue
 		}
+		if v, ok, r.err = r.cursors[i].seek(r.row); v == nil && ok {
+			v = []byte{}
+		}
+		return v, ok
 	}
 	return nil, false
 }

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hudifs/hudifs/internal/column"
@@ -27,12 +28,22 @@ func (l LeafMap) Identity() bool {
 	if l.Source < 0 || l.bare || l.cast != nil {
 		return false
 	}
+	levels, ok := l.Levels()
+	return ok && levels == nil
+}
+
+// Levels has the target's definition level for each of the source's, nil where they are the same. ok is false where that does not tell what
+// becomes of the entries.
+func (l LeafMap) Levels() (levels []uint8, ok bool) {
+	if l.Source < 0 || slices.Contains(l.levels, cannot) {
+		return nil, false
+	}
 	for i, d := range l.levels {
 		if int(d) != i {
-			return false
+			return l.levels, true
 		}
 	}
-	return true
+	return nil, true
 }
 
 // ValuesKept says that values stay byte for byte as they are, whatever becomes of the levels.

@@ -1,0 +1,340 @@
+package pqfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/hudifs/hudifs/internal/column"
+)
+
+// Splice writes a page of another chunk as a data page, with some rows replaced or left out. levels has the definition level that each
+// of the page's own becomes, nil where they stay. A page without edits is copied as it lies in the file where that is a page of this chunk's codec
+// and not larger than the chunk's bound allows for; otherwise the edits are made in its encoded form. ok is false, and nothing is written, where it
+// has a form that must be decoded.
+func (c *ChunkWriter) Splice(p *EncodedPage, levels []uint8, edits []Edit, with Values) (ok bool, err error) {
+	if c.err != nil {
+		return false, c.err
+	}
+	defer contain(&err, fmt.Sprintf("page at offset %d", p.raw.at))
+	if !c.splices(p) {
+		return false, nil
+	}
+	if len(edits) == 0 && levels == nil && c.copies(p) {
+		c.err = c.copyPage(p)
+	} else if err := c.splice(p, levels, edits, with); err != nil {
+		return false, p.wrap(err) // nothing was written
+	}
+	if c.err != nil {
+		c.err = fmt.Errorf("column %s: %w", strings.Join(c.leaf.Path, "."), c.err)
+	}
+	return true, c.err
+}
+
+// Replace writes what a page of another chunk was decoded and changed to.
+func (c *ChunkWriter) Replace(decoded, changed *Page) error {
+	c.sourceNulls += int64(decoded.Vector.Entries() - decoded.Vector.Values())
+	return c.WritePage(changed)
+}
+
+// splices tells whether a page can be edited in its encoded form.
+func (c *ChunkWriter) splices(p *EncodedPage) bool {
+	from, to := p.chunk.leaf.Leaf, c.leaf.Leaf
+	if from.Kind != to.Kind || from.Size != to.Size {
+		return false
+	}
+	if p.Dict {
+		return c.o.Dictionary != nil
+	}
+	return p.raw.encoding() == format.Plain
+}
+
+// pageKinds is how many kinds of pages FooterBound has room for.
+const pageKinds = 4
+
+// copies tells whether a page may be copied as it is.
+func (c *ChunkWriter) copies(p *EncodedPage) bool {
+	r := p.chunk
+	if c.o.Codec != r.meta.Codec || c.leaf.Leaf != r.leaf.Leaf || int64(len(p.raw.bytes)) > c.worst(p) {
+		return false
+	}
+	if c.kind(p.raw.header.Type, p.raw.encoding()) == nil && len(c.pages) == pageKinds {
+		return false
+	}
+	return c.leaf.Leaf.MaxDef == 0 || p.raw.header.Type == format.DataPageV2 || r.meta.Statistics.NullCount.Valid
+}
+
+// worst is what the bound of the chunk has for a page at least.
+func (c *ChunkWriter) worst(p *EncodedPage) int64 {
+	n := int64(p.Rows)
+	body := levelsBound(n, c.leaf.Leaf.MaxDef)
+	switch {
+	case p.Dict:
+		body += indexesBound(n, int64(c.o.Dictionary.Values()))
+	case c.leaf.Leaf.Kind == column.Bytes:
+		body += int64(p.raw.header.UncompressedPageSize)
+	default:
+		body += plainFixed(c.leaf.Leaf, n)
+	}
+	return codecBound(body) + ourHeader
+}
+
+func (c *ChunkWriter) copyPage(p *EncodedPage) error {
+	if err := c.begin(); err != nil {
+		return err
+	}
+	raw := p.raw
+	if _, err := c.w.Write(raw.bytes); err != nil {
+		return err
+	}
+	c.chunk.Size += int64(len(raw.bytes))
+	c.chunk.meta.TotalUncompressedSize += int64(len(raw.bytes)-len(raw.body)) + int64(raw.header.UncompressedPageSize)
+	c.chunk.Rows += int64(p.Rows)
+	c.chunk.meta.NumValues += int64(p.Rows)
+	c.count(raw.header.Type, raw.encoding())
+	if raw.header.Type == format.DataPageV2 {
+		c.nulls += int64(raw.header.DataPageHeaderV2.V.NumNulls)
+		c.sourceNulls += int64(raw.header.DataPageHeaderV2.V.NumNulls)
+	} else if c.leaf.Leaf.MaxDef > 0 {
+		c.source = p.chunk.meta
+	}
+	return nil
+}
+
+// splice makes the edits, and writes the page in our own form.
+func (c *ChunkWriter) splice(p *EncodedPage, levels []uint8, edits []Edit, with Values) error {
+	if err := c.begin(); err != nil {
+		return err
+	}
+	e, err := p.parts()
+	if err != nil {
+		return err
+	}
+	s := splicer{edits: edits, entries: p.Rows, from: with.Plain, index: with.Index, top: c.leaf.Leaf.MaxDef}
+	if p.Dict {
+		s.from = with.Numbers
+	}
+	def := c.defs[:0]
+	values := p.Rows
+	own := p.chunk.leaf.Leaf.MaxDef
+	if s.whole = e.whole(own, p.Rows); !s.whole {
+		if def, err = e.decodeLevels(def, own, p.Rows); err != nil {
+			return err
+		}
+		values = present(def, own)
+		for i, d := range def {
+			if levels != nil {
+				def[i] = levels[d]
+			}
+		}
+		c.defs, s.def = def, def
+	}
+	c.body = c.body[:0]
+	entries, nulls, err := c.spliceLevels(&s)
+	if err != nil || entries == 0 {
+		c.sourceNulls += int64(p.Rows - values)
+		return err
+	}
+	encoding := format.Plain
+	switch {
+	case p.Dict:
+		encoding = format.RLEDictionary
+		err = c.spliceIndexes(&s, e.values, values)
+	case c.leaf.Leaf.Kind == column.Bytes:
+		c.body, err = s.byteArrays(c.body, e.values, values)
+	case c.leaf.Leaf.Kind == column.Bool:
+		if len(e.values) < (values+7)/8 {
+			return sizeError(len(e.values), (values+7)/8)
+		}
+		c.unpacked = unpackBits(c.unpacked[:0], e.values, values)
+		if c.spliced, err = s.fixed(c.spliced[:0], c.unpacked, values, 1); err == nil {
+			c.body = packBits(c.body, c.spliced)
+		}
+	default:
+		c.body, err = s.fixed(c.body, e.values, values, c.leaf.Leaf.Width())
+	}
+	if err != nil {
+		return err
+	}
+	if int64(len(c.body)) > maxPage {
+		return tooLarge("page of %d bytes", len(c.body))
+	}
+	c.sourceNulls += int64(p.Rows - values)
+	c.err = c.dataPage(encoding, entries, nulls, entries)
+	return nil
+}
+
+func (c *ChunkWriter) spliceIndexes(s *splicer, src []byte, values int) error {
+	var err error
+	if c.unpacked, err = appendIndexes(c.unpacked[:0], src, values, c.o.Dictionary.Values()); err != nil {
+		return fmt.Errorf("%d indexes: %w", values, err)
+	}
+	if c.spliced, err = s.fixed(c.spliced[:0], c.unpacked, values, 4); err != nil {
+		return err
+	}
+	if c.levels, err = encodeIndexes(c.levels, c.spliced); err != nil {
+		return err
+	}
+	c.body = append(c.body, c.levels...)
+	return nil
+}
+
+// spliceLevels adds the definition levels of the page to the body. It returns how many entries the page has, and how many of them are null.
+func (c *ChunkWriter) spliceLevels(s *splicer) (entries, nulls int, err error) {
+	entries = s.entries
+	added := true // no row that comes in is null
+	for _, e := range s.edits {
+		if e.With == LeftOut {
+			entries -= e.Rows
+		} else if x := s.index.Span(int(e.With), int(e.With)+1); x.V0 == x.V1 {
+			added = false
+		}
+	}
+	if s.top == 0 || entries == 0 {
+		return entries, 0, nil
+	}
+	if s.whole && added {
+		var b [binary.MaxVarintLen64 + 1]byte
+		n := binary.PutUvarint(b[:], uint64(entries)<<1)
+		b[n] = s.top
+		c.body = binary.LittleEndian.AppendUint32(c.body, uint32(n+1))
+		c.body = append(c.body, b[:n+1]...)
+		return entries, 0, nil
+	}
+	def := c.spliced[:0]
+	row := 0
+	kept := func(to int) {
+		if s.whole {
+			for range to - row {
+				def = append(def, s.top)
+			}
+		} else {
+			def = append(def, s.def[row:to]...)
+		}
+	}
+	for _, e := range s.edits {
+		kept(e.Row)
+		if e.With != LeftOut {
+			def = append(def, s.from.Def[e.With])
+		}
+		row = e.Row + e.Rows
+	}
+	kept(s.entries)
+	c.spliced = def
+	return entries, entries - present(def, s.top), c.appendLevels(def, s.top)
+}
+
+// splicer makes edits in the values of a page.
+type splicer struct {
+	edits   []Edit
+	entries int
+	whole   bool   // no entry is null
+	def     []byte // the levels, where some are
+	top     uint8
+	from    *column.Vector
+	index   *column.Index
+}
+
+// present is how many of the entries from a row to another have a value.
+func (s *splicer) present(from, to int) int {
+	if s.whole {
+		return to - from
+	}
+	return present(s.def[from:to], s.top)
+}
+
+// fixed edits values of a fixed width.
+func (s *splicer) fixed(dst, src []byte, values, width int) ([]byte, error) {
+	if len(src) < values*width {
+		return dst, sizeError(len(src), values*width)
+	}
+	row, at := 0, 0
+	for _, e := range s.edits {
+		n := at + width*s.present(row, e.Row)
+		dst = append(dst, src[at:n]...)
+		at = n + width*s.present(e.Row, e.Row+e.Rows)
+		row = e.Row + e.Rows
+		if e.With == LeftOut {
+			continue
+		}
+		if x := s.index.Span(int(e.With), int(e.With)+1); x.V1 > x.V0 {
+			dst = append(dst, s.from.Buf[x.V0*width:x.V1*width]...)
+		}
+	}
+	return append(dst, src[at:values*width]...), nil
+}
+
+// byteArrays edits byte arrays in PLAIN encoding.
+func (s *splicer) byteArrays(dst, src []byte, values int) ([]byte, error) {
+	w := plainWalker{b: src}
+	row, left := 0, values
+	for _, e := range s.edits {
+		n := s.present(row, e.Row)
+		kept, err := w.next(n)
+		if err != nil {
+			return dst, err
+		}
+		dst = append(dst, kept...)
+		gone := s.present(e.Row, e.Row+e.Rows)
+		if _, err := w.next(gone); err != nil {
+			return dst, err
+		}
+		left -= n + gone
+		row = e.Row + e.Rows
+		if e.With == LeftOut {
+			continue
+		}
+		if x := s.index.Span(int(e.With), int(e.With)+1); x.V1 > x.V0 {
+			v := s.from.Buf[s.from.Off[x.V0]:s.from.Off[x.V1]]
+			dst = append(binary.LittleEndian.AppendUint32(dst, uint32(len(v))), v...)
+		}
+	}
+	kept, err := w.next(left)
+	return append(dst, kept...), err
+}
+
+// kind finds the count of pages of a kind.
+func (c *ChunkWriter) kind(t format.PageType, e format.Encoding) *format.PageEncodingStats {
+	for i := range c.pages {
+		if k := &c.pages[i]; k.PageType == t && k.Encoding == e {
+			return k
+		}
+	}
+	return nil
+}
+
+func (c *ChunkWriter) count(t format.PageType, e format.Encoding) {
+	if k := c.kind(t, e); k != nil {
+		k.Count++
+		return
+	}
+	c.pages = append(c.pages, format.PageEncodingStats{PageType: t, Encoding: e, Count: 1})
+}
+
+// begin writes the dictionary before the first page.
+func (c *ChunkWriter) begin() error {
+	if c.chunk.Size == 0 && c.o.Dictionary != nil {
+		return c.writeDictionary()
+	}
+	return nil
+}
+
+// dataPage writes the body as a data page.
+func (c *ChunkWriter) dataPage(encoding format.Encoding, entries, nulls, rows int) error {
+	h := format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{
+		NumValues: int32(entries), Encoding: encoding,
+		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+		Statistics: format.Statistics{NullCount: int64(nulls)},
+	})}
+	if err := c.emit(&h); err != nil {
+		return err
+	}
+	c.count(format.DataPage, encoding)
+	c.chunk.Rows += int64(rows)
+	c.chunk.meta.NumValues += int64(entries)
+	c.nulls += int64(nulls)
+	return nil
+}
