@@ -177,18 +177,13 @@ func (f *File) group() timeline.FileGroup {
 // sameSlice tells whether two files of one group show the same files of the table and the same of what is in them. A slice whose log files can't be
 // read is like no other.
 func (f *File) sameSlice(o *File) bool {
-	if f.broken != nil || o.broken != nil || (f.base == nil) != (o.base == nil) || len(f.logs) != len(o.logs) {
+	if f.broken != nil || o.broken != nil || (f.base == nil) != (o.base == nil) {
 		return false
 	}
 	if f.base != nil && (f.base.Name != o.base.Name || f.base.Size != o.base.Size) {
 		return false
 	}
-	for i, l := range f.logs {
-		if l.File != o.logs[i].File || l.Size != o.logs[i].Size {
-			return false
-		}
-	}
-	return slices.Equal(f.instants, o.instants)
+	return slices.Equal(f.parts, o.parts) && slices.Equal(f.instants, o.instants)
 }
 
 // files makes the files of all partitions.

@@ -30,6 +30,7 @@ type File struct {
 	fileID    string
 	base      *fsview.BaseFile
 	logs      []fsview.LogFile
+	parts     []part   // of the log files, that count
 	instants  []string // of the log blocks that count, sorted
 	broken    error    // why the log files can't be read
 	target    *schema.Message
@@ -42,36 +43,61 @@ type File struct {
 	promised int64 // guarded by mu; 0 until it was found
 }
 
+// part is a stretch of a log file.
+type part struct {
+	file        string
+	offset, end int64
+}
+
 // takeLogs finds out which log files have something to say in the view. From table version 8 on their names tell; before, one
 // file holds blocks of several instants, whose headers do. What is wrong with a log file itself is kept for who opens the file.
+//
+// Only the blocks that count are parts of the file: a writer that appends to a log file, or adds one, changes nothing before it commits,
+// and who looks at an earlier state then finds the same blocks.
 func (f *File) takeLogs(ctx context.Context, logs []fsview.LogFile) error {
-	s := f.v.scope
 	if f.v.st.config.Version >= 8 && f.v.st.config.Properties["hoodie.table.initial.version"] >= "8" {
 		for _, l := range logs {
-			if s.wants(l.Instant) {
+			if f.v.scope.wants(l.Instant) {
 				f.logs = append(f.logs, l)
+				f.parts = append(f.parts, part{l.File, 0, l.Size})
 				f.instants = append(f.instants, l.Instant)
 			}
 		}
 	} else if len(logs) > 0 {
-		f.logs = logs
-		scanned, err := f.scan(ctx)
-		if passing(ctx, err) {
+		if err := f.takeBlocks(ctx, logs); passing(ctx, err) {
 			return err
-		}
-		if err != nil {
-			f.broken = err
-			return nil //nolint:nilerr // kept for who opens the file
-		}
-		for _, r := range render.Select(scanned, f.accepts) {
-			f.instants = append(f.instants, r.Block.Instant())
-		}
-		if len(f.instants) == 0 && !damaged(scanned) {
-			f.logs = nil
+		} else if err != nil {
+			f.broken, f.parts, f.instants = err, nil, nil
+			for _, l := range logs {
+				f.parts = append(f.parts, part{l.File, 0, l.Size})
+			}
 		}
 	}
 	slices.Sort(f.instants)
 	f.instants = slices.Compact(f.instants)
+	return nil
+}
+
+// takeBlocks finds the blocks that count. Damage that a completed write misses is an error; what is left of it otherwise may be a block that
+// is just being written.
+func (f *File) takeBlocks(ctx context.Context, logs []fsview.LogFile) error {
+	f.logs = logs
+	scanned, err := f.scan(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(scanned, func(l *logfile.Log) bool { return len(l.Damage) > 0 }) {
+		if err := f.checkDamages(ctx, scanned); err != nil {
+			return err
+		}
+	}
+	for _, r := range render.Select(scanned, f.accepts) {
+		f.parts = append(f.parts, part{logs[r.Log].File, r.Block.Offset, r.Block.End})
+		f.instants = append(f.instants, r.Block.Instant())
+	}
+	if len(f.parts) == 0 {
+		f.logs = nil
+	}
 	return nil
 }
 
@@ -80,10 +106,6 @@ func (f *File) takeLogs(ctx context.Context, logs []fsview.LogFile) error {
 func passing(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.Is(err, storage.ErrUnavailable) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
-}
-
-func damaged(logs []*logfile.Log) bool {
-	return slices.ContainsFunc(logs, func(l *logfile.Log) bool { return len(l.Damage) > 0 })
 }
 
 // accepts tells whether blocks of an instant count in the view.
@@ -185,8 +207,8 @@ func (f *File) identify() {
 		f.name = f.base.Name
 		return
 	}
-	for _, l := range f.logs {
-		fmt.Fprintf(h, "log %q %d\n", l.File, l.Size)
+	for _, p := range f.parts {
+		fmt.Fprintf(h, "log %q %d %d\n", p.file, p.offset, p.end)
 	}
 	st := f.v.st
 	fmt.Fprintf(h, "instants %q\nonly %v %q\nrules %+v %q\n", f.instants, f.v.scope.only != nil, f.v.scope.only, st.rules, st.config.OrderingFields)
@@ -261,8 +283,8 @@ func (f *File) Source() int64 {
 	if f.base != nil {
 		n = f.base.Size
 	}
-	for _, l := range f.logs {
-		n += l.Size
+	for _, p := range f.parts {
+		n += p.end - p.offset
 	}
 	return n
 }
@@ -283,8 +305,10 @@ func (f *File) Details() Details {
 	if f.base != nil {
 		d.Base = f.base.Name
 	}
-	for _, l := range f.logs {
-		d.Logs = append(d.Logs, l.File)
+	for _, p := range f.parts {
+		if !slices.Contains(d.Logs, p.file) {
+			d.Logs = append(d.Logs, p.file)
+		}
 	}
 	return d
 }

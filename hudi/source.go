@@ -104,11 +104,11 @@ func (o *opener) logs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i, l := range f.logs {
+	if err := f.checkDamages(ctx, scanned); err != nil {
+		return err
+	}
+	for _, l := range f.logs {
 		p := path.Join(f.partition, l.File)
-		if err := f.checkDamage(ctx, p, scanned[i]); err != nil {
-			return err
-		}
 		log, err := o.object(ctx, f.v.t.store, p)
 		if err != nil {
 			return err
@@ -139,6 +139,16 @@ func (f *File) dataName(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return src.Below(c.BootstrapBasePath)
+}
+
+// checkDamages refuses log files that have lost something.
+func (f *File) checkDamages(ctx context.Context, scanned []*logfile.Log) error {
+	for i, l := range f.logs {
+		if err := f.checkDamage(ctx, path.Join(f.partition, l.File), scanned[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkDamage refuses a log file that has lost blocks of a completed write. Damage that no completed write misses was left by one that
