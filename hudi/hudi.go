@@ -11,9 +11,13 @@ package hudi
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -112,6 +116,7 @@ type Table struct {
 
 // state is what was known of a table at one moment.
 type state struct {
+	name   string
 	config *timeline.Config
 	tl     *timeline.Timeline
 	rules  rules
@@ -138,45 +143,76 @@ func Open(ctx context.Context, s storage.Store, o *Options) (*Table, error) {
 	if t.opts.Zone == nil {
 		t.opts.Zone = time.UTC
 	}
-	st, err := t.load(ctx)
+	st, err := t.load(ctx, nil)
 	if err != nil {
-		return nil, err
-	}
-	if st.metadata, err = t.openMetadata(ctx, st.tl); err != nil {
 		return nil, err
 	}
 	t.state = st
 	return t, nil
 }
 
-func (t *Table) load(ctx context.Context) (*state, error) {
+// loadAttempts is how often a table is looked at that is replaced while it is looked at.
+const loadAttempts = 3
+
+// load reads the table's state, and returns old where nothing has changed since. A timeline counts only with the properties that were there
+// before and after it was listed: an upgrade moves it, and a table may be dropped and made anew.
+func (t *Table) load(ctx context.Context, old *state) (*state, error) {
 	c, err := timeline.LoadConfig(ctx, t.store)
 	if err != nil {
 		return nil, class(err)
 	}
-	tl, err := timeline.Load(ctx, t.store, c)
-	if err != nil {
-		return nil, class(err)
+	for range loadAttempts {
+		var tl *timeline.Timeline
+		if old != nil && sameProperties(c, old.config) {
+			tl, err = old.tl.Refresh(ctx)
+		} else {
+			tl, err = timeline.Load(ctx, t.store, c)
+		}
+		if err != nil {
+			return nil, class(err)
+		}
+		if old != nil && tl == old.tl {
+			return old, nil
+		}
+		listedWith := c
+		if c, err = timeline.LoadConfig(ctx, t.store); err != nil {
+			return nil, class(err)
+		}
+		if sameProperties(c, listedWith) {
+			return t.newState(ctx, tl)
+		}
 	}
-	st := &state{config: c, tl: tl}
+	return nil, fmt.Errorf("%w: hoodie.properties changes all the time", storage.ErrUnavailable)
+}
+
+func (t *Table) newState(ctx context.Context, tl *timeline.Timeline) (*state, error) {
+	c := tl.Config()
+	st := &state{config: c, tl: tl, name: stateName(tl)}
 	st.rules, st.unmergeable = rulesOf(c, t.opts.MergeRules)
 	if st.unmergeable != nil {
 		st.useMerger(t.opts.Mergers)
 	}
-	return st, nil
+	var err error
+	st.metadata, err = t.openMetadata(ctx, tl)
+	return st, err
+}
+
+// stateName names a state by what decides it.
+func stateName(tl *timeline.Timeline) string {
+	h := sha256.New()
+	fmt.Fprintln(h, tl.Fingerprint())
+	props := tl.Config().Properties
+	for _, key := range slices.Sorted(maps.Keys(props)) {
+		fmt.Fprintf(h, "%q %q\n", key, props[key])
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Refresh reads the timeline again and tells whether anything changed. Views made before stay as they are.
 func (t *Table) Refresh(ctx context.Context) (bool, error) {
 	old := t.current()
-	st, err := t.load(ctx)
-	if err != nil {
-		return false, err
-	}
-	if st.tl.Fingerprint() == old.tl.Fingerprint() && sameProperties(st.config, old.config) {
-		return false, nil
-	}
-	if st.metadata, err = t.openMetadata(ctx, st.tl); err != nil {
+	st, err := t.load(ctx, old)
+	if err != nil || st == old {
 		return false, err
 	}
 	t.mu.Lock()
@@ -185,23 +221,16 @@ func (t *Table) Refresh(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-func sameProperties(a, b *timeline.Config) bool {
-	if len(a.Properties) != len(b.Properties) {
-		return false
-	}
-	for k, v := range a.Properties {
-		if b.Properties[k] != v {
-			return false
-		}
-	}
-	return true
-}
+func sameProperties(a, b *timeline.Config) bool { return maps.Equal(a.Properties, b.Properties) }
 
 func (t *Table) current() *state {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state
 }
+
+// State names what Refresh last saw of the table: the same for equal properties and timelines, on every host.
+func (t *Table) State() string { return t.current().name }
 
 type noMemo struct{}
 

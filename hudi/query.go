@@ -341,21 +341,6 @@ func (t *Table) Steps(ctx context.Context) ([]string, error) {
 // Newest is the time of the newest completed write, "" where there is none.
 func (t *Table) Newest() string { return newestOf(t.current().tl.CompletedWrites()) }
 
-// Earlier gives queries for what Latest was before each of the newest writes that completed since a time, at most n, newest first.
-func (t *Table) Earlier(since time.Time, n int) []Query {
-	st := t.current()
-	writes := st.tl.CompletedWrites()
-	var out []Query
-	for i := len(writes) - 1; i > 0 && len(out) < n; i-- {
-		done, ok := timeline.TimeOf(writes[i].CompletionTime, st.config.Location(t.opts.Zone))
-		if ok && done.Before(since) {
-			break
-		}
-		out = append(out, AsOf(writes[i-1].Time))
-	}
-	return out
-}
-
 // ModTime is the time of the newest completed write.
 func (t *Table) ModTime() time.Time {
 	st := t.current()

@@ -52,8 +52,8 @@ func (t *Table) View(ctx context.Context, q Query) (*View, error) {
 // Query is what the view answers.
 func (v *View) Query() Query { return v.query }
 
-// State names the state of the table that the view shows: the same for equal timelines, on every host.
-func (v *View) State() string { return v.st.tl.Fingerprint() }
+// State names the state of the table that the view shows: the same for equal properties and timelines, on every host.
+func (v *View) State() string { return v.st.name }
 
 // Instant is the requested time of the newest write that the view may show, "" where there is none.
 func (v *View) Instant() string { return v.scope.newest }

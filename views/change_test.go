@@ -92,6 +92,34 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
+// A table whose properties alone change is another one, in whose folders nothing is left of what was before.
+func TestPropertiesAlone(t *testing.T) {
+	f := load(t, "t9_mor_logs")
+	mem := storagetest.NewMem(f.files)
+	tree := openTree(t, mem, nil)
+	before := walk(t, mustFind(t, tree.Root(), "latest"))
+	props := bytes.ReplaceAll(f.files[".hoodie/hoodie.properties"], []byte("EVENT_TIME_ORDERING"), []byte("COMMIT_TIME_ORDERING"))
+	mem.Put(".hoodie/hoodie.properties", props)
+	hooks := 0
+	tree.OnChange(func() { hooks++ })
+	if err := tree.Refresh(t.Context()); err != nil || hooks != 1 {
+		t.Fatalf("%v, %d calls of the hook", err, hooks)
+	}
+	after := walk(t, mustFind(t, tree.Root(), "latest"))
+	want := walk(t, mustFind(t, openTree(t, mem, nil).Root(), "latest"))
+	if !maps.EqualFunc(want, after, func(a, b seen) bool { return a.attr == b.attr && a.sum == b.sum }) {
+		t.Errorf("not what one sees who opens the table now:\n%v\n%v", files(after), files(want))
+	}
+	if maps.Equal(sums(before), sums(after)) {
+		t.Error("the change changed nothing: nothing was tested")
+	}
+	for p, s := range after {
+		if s.attr.Dir && s.attr.Inode == before[p].attr.Inode {
+			t.Errorf("folder %q has the inode that it had", p)
+		}
+	}
+}
+
 // TestGrace lists a table, lets it grow, and asks for what was listed.
 func TestGrace(t *testing.T) {
 	for _, name := range growing {
@@ -193,11 +221,14 @@ func TestGraceOfFolders(t *testing.T) {
 		return out
 	}
 	for _, layout := range []string{"plain", "table"} {
-		mem := storagetest.NewMem(renamed(f.upTo(3)))
+		before := renamed(f.upTo(3))
+		mem := storagetest.NewMem(before)
 		tree := openTree(t, mem, &views.Options{Clock: f.clock(t), Grace: time.Hour, Partitions: layout})
 		listed := walk(t, mustFind(t, tree.Root(), "latest/1.5"))
 		for name, data := range renamed(f.upTo(4)) {
-			mem.Put(name, data)
+			if before[name] == nil { // which would be written anew, and then have completed last
+				mem.Put(name, data)
+			}
 		}
 		if err := tree.Refresh(t.Context()); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,8 @@ package views
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/hudifs/hudifs/hudi"
 )
@@ -10,8 +12,8 @@ import (
 const maxEarlier = 64
 
 // earlier finds a name that latest may have listed before the newest commits: by this daemon or another one, on this host or
-// another. It looks once for new commits, and then at what latest was at earlier instants, newest first, as far back as the
-// grace goes. A file's name says what its bytes are, so whatever has it is the file that was listed.
+// another. It looks once for new commits, and then at what latest was before each of the last ones, as far back as the grace goes. A file's
+// name says what its bytes are, so whatever has it is the file that was listed.
 func (tab *table) earlier(ctx context.Context, where, name string) (Node, error) {
 	if !tab.layout().mayHave(name) {
 		return nil, notFound(name) // what tools ask for in every folder
@@ -23,37 +25,56 @@ func (tab *table) earlier(ctx context.Context, where, name string) (Node, error)
 	if changed {
 		tab.t.tell()
 	}
-	if n, err := tab.findIn(ctx, hudi.Latest(), where, name); n != nil || err != nil {
+	now, err := tab.view(ctx, hudi.Latest())
+	if err != nil {
+		return nil, err
+	}
+	n, hidden, err := findIn(ctx, now, where, name)
+	if n != nil || err != nil {
 		return n, err
 	}
-	since := tab.t.opts.Clock().Add(-tab.t.opts.Grace)
-	for _, q := range tab.hudi.Earlier(since, maxEarlier) {
-		if n, err := tab.findIn(ctx, q, where, name); n != nil || err != nil {
+	if tab.t.opts.Grace == 0 {
+		return nil, notFound(name)
+	}
+	// Who lists may lag behind a commit by a poll interval.
+	since := tab.t.opts.Clock().Add(-tab.t.opts.Grace - tab.t.opts.PollInterval)
+	past, err := tab.hudi.Earlier(ctx, since, name, maxEarlier)
+	if err != nil {
+		return nil, classify(err)
+	}
+	for _, v := range past {
+		n, why, err := findIn(ctx, tab.folderOf(v), where, name)
+		if n != nil || err != nil {
 			return n, err
 		}
+		if hidden == nil {
+			hidden = why
+		}
+	}
+	if hidden != nil && strings.HasSuffix(name, ".parquet") {
+		return nil, fmt.Errorf("%w: %s may have been listed before: %w", ErrStale, name, hidden)
 	}
 	return nil, notFound(name)
 }
 
-// findIn finds a name in a folder of a view, nil where it is not there or there is no such view.
-func (tab *table) findIn(ctx context.Context, q hudi.Query, where, name string) (Node, error) {
-	d, err := tab.view(ctx, q)
-	if err != nil {
-		return nil, err
+// findIn finds a name in a folder of a view, nil where it is not there. hidden says why the view can't be shown, and so does not tell.
+func findIn(ctx context.Context, d Dir, where, name string) (n Node, hidden, err error) {
+	if r, ok := d.(*refusedDir); ok {
+		return nil, r.err, nil
 	}
 	v, ok := d.(*viewDir)
 	if !ok {
-		return nil, nil
+		return nil, nil, nil
 	}
 	top, err := v.load(ctx)
 	if passing(ctx, err) {
-		return nil, err
+		return nil, nil, err
 	}
 	if err != nil {
-		return nil, nil //nolint:nilerr // a state that can't be shown any more has no names
+		return nil, err, nil
 	}
 	if p := top.at(where); p != nil {
-		return p.find(name), nil
+		return p.find(name), nil, nil
 	}
-	return nil, nil
+	return nil, nil, nil
 }

@@ -122,10 +122,26 @@ func put(t testing.TB, dir string, files map[string][]byte) {
 		if err := os.WriteFile(p+".~", files[name], 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if at, ok := instantIn(name); ok {
+			if err := os.Chtimes(p+".~", at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := os.Rename(p+".~", p); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// instantIn is when a file of the timeline was written, by its name.
+func instantIn(name string) (time.Time, bool) {
+	times, _, _ := strings.Cut(path.Base(name), ".")
+	last := times[strings.LastIndex(times, "_")+1:]
+	if !isTimeline(name) || len(last) != 17 {
+		return time.Time{}, false
+	}
+	at, err := time.Parse("20060102150405.000", last[:14]+"."+last[14:])
+	return at, err == nil
 }
 
 func isTimeline(name string) bool { return strings.HasPrefix(name, ".hoodie/") }

@@ -19,7 +19,7 @@ const (
 	xattrError  = xattrPrefix + "error"
 )
 
-// maxViews is how many views of one state of a table are kept at once. Further ones are made when they are asked for.
+// maxViews is how many views of a table are kept at once. Further ones are made when they are asked for.
 const maxViews = 256
 
 // table is an open table and the views of it that are in use.
@@ -32,8 +32,7 @@ type table struct {
 	refreshing chan struct{}
 
 	mu    sync.Mutex
-	views map[string]*viewDir // guarded by mu; those of the current state, by query
-	state uint64              // guarded by mu; counts states
+	views map[answer]*viewDir // guarded by mu
 }
 
 // refresh looks for new commits.
@@ -51,8 +50,7 @@ func (tab *table) refresh(ctx context.Context) (bool, error) {
 	if changed {
 		tab.mu.Lock()
 		defer tab.mu.Unlock()
-		tab.views = map[string]*viewDir{}
-		tab.state++
+		clear(tab.views) // nobody finds those of the old state any more
 	}
 	return changed, nil
 }
@@ -67,8 +65,9 @@ func (tab *table) name() string {
 // view is the folder of a query's answer on the current state of the table. A query that has none gives a folder that says why; a
 // text that names no instant is an error, and so is what another try may cure.
 func (tab *table) view(ctx context.Context, q hudi.Query) (Dir, error) {
+	state := tab.hudi.State()
 	tab.mu.Lock()
-	dir, state := tab.views[q.String()], tab.state
+	dir := tab.views[answer{q, state}]
 	tab.mu.Unlock()
 	if dir != nil {
 		return dir, nil
@@ -78,37 +77,37 @@ func (tab *table) view(ctx context.Context, q hudi.Query) (Dir, error) {
 		return nil, classify(err)
 	}
 	if err != nil {
-		return &refusedDir{inode: tab.inode(q, tab.current(ctx)), err: classify(err), at: tab.modTime()}, nil
+		return &refusedDir{inode: tab.inode(q, state), err: classify(err), at: tab.modTime()}, nil
 	}
 	tab.t.queries.Add(1)
-	dir = newViewDir(tab, v)
+	return tab.folderOf(v), nil
+}
+
+// answer names a view: a query on a state of the table.
+type answer struct {
+	query hudi.Query
+	state string
+}
+
+// folderOf is the folder of a view, the same one for all views that are alike as long as it is kept.
+func (tab *table) folderOf(v *hudi.View) *viewDir {
+	is := answer{v.Query(), v.State()}
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
-	if tab.state != state {
-		return dir, nil
-	}
-	if first := tab.views[q.String()]; first != nil {
-		return first, nil
+	if first := tab.views[is]; first != nil {
+		return first
 	}
 	if len(tab.views) >= maxViews {
-		tab.views = map[string]*viewDir{}
+		clear(tab.views)
 	}
-	tab.views[q.String()] = dir
-	return dir, nil
+	dir := newViewDir(tab, v)
+	tab.views[is] = dir
+	return dir
 }
 
 // inode is that of the folder of a query's answer on a state of the table.
 func (tab *table) inode(q hudi.Query, state string) uint64 {
 	return inodeOf("view", tab.path, q.String(), state)
-}
-
-// current names the table's state.
-func (tab *table) current(ctx context.Context) string {
-	v, err := tab.hudi.View(ctx, hudi.Latest())
-	if err != nil {
-		return ""
-	}
-	return v.State()
 }
 
 func (tab *table) modTime() time.Time { return tab.hudi.ModTime() }
@@ -138,8 +137,8 @@ func (d *tableDir) Xattrs(context.Context) (map[string]string, error) {
 	}, nil
 }
 
-func (d *tableDir) Entries(ctx context.Context) ([]Entry, error) {
-	state := d.tab.current(ctx)
+func (d *tableDir) Entries(context.Context) ([]Entry, error) {
+	state := d.tab.hudi.State()
 	var out []Entry
 	for _, name := range []string{aboutName, asOfName, changesName, differenceName, incrementalName, latestName, optimizedName} {
 		if name == changesName && !d.tab.hudi.Info().LogsChanges {
@@ -198,7 +197,7 @@ func (d *asOfDir) Entries(ctx context.Context) ([]Entry, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	state := d.tab.current(ctx)
+	state := d.tab.hudi.State()
 	var out []Entry
 	for _, i := range instants[max(0, len(instants)-d.tab.t.opts.ListInstants):] {
 		out = append(out, Entry{Name: i.Time, Dir: true, Inode: d.tab.inode(hudi.AsOf(i.Time), state)})
@@ -241,7 +240,7 @@ func (d *rangesDir) Entries(ctx context.Context) ([]Entry, error) {
 	if err != nil || !d.lists {
 		return nil, classify(err)
 	}
-	state := d.tab.current(ctx)
+	state := d.tab.hudi.State()
 	var out []Entry
 	begin := "000" // before everything
 	for _, end := range times {

@@ -254,7 +254,7 @@ func (t *Tree) table(ctx context.Context, where string) (*table, error) {
 	if first := t.known[where]; first != nil {
 		return first, nil
 	}
-	tab = &table{t: t, path: where, store: store, hudi: h, refreshing: make(chan struct{}, 1), views: map[string]*viewDir{}}
+	tab = &table{t: t, path: where, store: store, hudi: h, refreshing: make(chan struct{}, 1), views: map[answer]*viewDir{}}
 	t.known[where] = tab
 	return tab, nil
 }

@@ -34,7 +34,12 @@ func (t *Timeline) History(ctx context.Context) ([]Instant, error) {
 		return nil, err
 	}
 	completed := t.filter(func(in Instant) bool { return in.State == Completed })
-	return unique(append(completed, a.instants...)), nil
+	for _, in := range a.instants {
+		if !t.undone[in.Time] {
+			completed = append(completed, in)
+		}
+	}
+	return unique(completed), nil
 }
 
 // unique sorts instants and keeps the first of several that are the same.

@@ -232,7 +232,7 @@ type memoKey struct {
 	time   string
 	action Action
 	state  State
-	size   int64
+	file   instantFile
 	at     archivePosition
 }
 
@@ -276,7 +276,7 @@ func (m *memo) put(key memoKey, v any, size int64) {
 
 // parsed returns the content of one state of an instant as parse understands it, from the memo where it is there.
 func parsed[T any](ctx context.Context, t *Timeline, in Instant, state State, parse func(*fields, any) T) (*T, error) {
-	key := memoKey{time: in.Time, action: in.Action, state: state, size: in.files[state].size, at: in.at}
+	key := memoKey{time: in.Time, action: in.Action, state: state, file: in.files[state], at: in.at}
 	if v, ok := t.memo.get(key); ok {
 		if v, ok := v.(*T); ok {
 			return v, nil

@@ -34,7 +34,8 @@
 // wait for it.
 //
 // Layout 1 records no completion time. Hudi 1.x takes the modification time of the completed file, which a copy of the
-// table destroys; here an instant of layout 1 completes when it is requested, as it did for Hudi 0.x.
+// table destroys; here an instant of layout 1 completes when it is requested, as it did for Hudi 0.x. Only who asks what a table
+// was like a while ago (Completions) gets modification times for want of better.
 //
 // # What an instant file holds
 //

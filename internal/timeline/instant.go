@@ -80,7 +80,7 @@ type Instant struct {
 	Action Action // of its newest state: a compaction that has completed is a commit
 	State  State
 	// CompletionTime is "" while the instant is pending. Layout 1 records none (modification times do not survive a
-	// copy), so there it equals Time.
+	// copy), so there it equals Time; see Completions.
 	CompletionTime string
 	// Planned is the action that the instant was requested as, where that is known: it tells a completed compaction,
 	// log compaction or (on layout 2) clustering from an ordinary write.
@@ -92,8 +92,9 @@ type Instant struct {
 }
 
 type instantFile struct {
-	name string // "" where the state has no file
-	size int64
+	name    string // "" where the state has no file
+	size    int64
+	modTime time.Time
 }
 
 // compare orders instants as the timeline does: by time, then comparable action.
@@ -149,7 +150,7 @@ func instantOf(e storage.Entry, layout int) (Instant, bool) {
 	if in.State == Completed && in.CompletionTime == "" {
 		in.CompletionTime = FormatTime(e.ModTime, time.UTC)
 	}
-	in.files[in.State] = instantFile{name: e.Name, size: e.Size}
+	in.files[in.State] = instantFile{name: e.Name, size: e.Size, modTime: e.ModTime}
 	if in.State != Completed {
 		in.Planned = in.Action
 	}

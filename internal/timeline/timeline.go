@@ -22,10 +22,11 @@ type Timeline struct {
 
 	fingerprint string
 	committed   map[string]bool // requested times of completed writes
+	undone      map[string]bool // requested times of writes that are archived, and had not completed; see Without
 	boundary    string          // see IsCommitted; "" without one
 
 	memo     *memo
-	archive  lazy[*archive]
+	archive  *lazy[*archive]
 	replaced lazy[map[FileGroup]string]
 }
 
@@ -60,16 +61,22 @@ func load(ctx context.Context, s storage.Store, c *Config, m *memo) (*Timeline, 
 	if err != nil && !errors.Is(err, storage.ErrNotExist) {
 		return nil, err
 	}
-	t := &Timeline{store: s, config: c, memo: m, committed: map[string]bool{}}
 	hash := sha256.New()
+	var files []Instant
 	for _, e := range entries {
 		if in, ok := instantOf(e, c.Layout); ok {
-			t.instants = append(t.instants, in)
+			files = append(files, in)
 			hash.Write(fmt.Appendf(nil, "%s %d\n", e.Name, e.Size))
 		}
 	}
-	t.fingerprint = hex.EncodeToString(hash.Sum(nil))
-	t.instants = collapse(t.instants)
+	t := &Timeline{store: s, config: c, memo: m, archive: &lazy[*archive]{}, fingerprint: hex.EncodeToString(hash.Sum(nil))}
+	t.setInstants(collapse(files))
+	return t, nil
+}
+
+// setInstants finds out what is committed.
+func (t *Timeline) setInstants(instants []Instant) {
+	t.instants, t.committed = instants, map[string]bool{}
 	savepointed := map[string]bool{}
 	for _, in := range t.instants {
 		if in.Action == ActionSavepoint {
@@ -84,7 +91,6 @@ func load(ctx context.Context, s storage.Store, c *Config, m *memo) (*Timeline, 
 			t.boundary = in.Time
 		}
 	}
-	return t, nil
 }
 
 // collapse makes one instant of the files that its states left.
@@ -178,7 +184,7 @@ func (t *Timeline) pendingClustering(ctx context.Context, in Instant) (bool, err
 // archiving never passes a pending write, whose own files must not count, and leaves holes before savepoints (hudi-common:
 // HoodieDefaultTimeline.getFirstNonSavepointCommit). Without any completed write nothing is committed.
 func (t *Timeline) IsCommitted(i string) bool {
-	return len(t.committed) > 0 && (t.committed[i] || i < t.boundary)
+	return len(t.committed) > 0 && (t.committed[i] || i < t.boundary && !t.undone[i])
 }
 
 // CompletionTime returns when the write with requested time i completed, archived ones included. ok is false for a write

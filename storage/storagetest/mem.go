@@ -41,14 +41,22 @@ func NewMem(files map[string][]byte) *Mem {
 
 // Put adds or replaces a file. Objects that are open keep what they had. Each Put is one second later than the one before.
 // It panics when path is not one of a file.
-func (m *Mem) Put(path string, data []byte) {
+func (m *Mem) Put(path string, data []byte) { m.put(path, data, nil) }
+
+// PutAt is Put with a modification time of the caller's choice.
+func (m *Mem) PutAt(path string, data []byte, at time.Time) { m.put(path, data, &at) }
+
+func (m *Mem) put(path string, data []byte, at *time.Time) {
 	if err := storage.CheckPath(path); err != nil || path == "" {
 		panic(fmt.Sprintf("storagetest: put %q: %v", path, err))
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.clock = m.clock.Add(time.Second)
-	m.files[path] = memFile{data, m.clock}
+	if at == nil {
+		m.clock = m.clock.Add(time.Second)
+		at = &m.clock
+	}
+	m.files[path] = memFile{data, *at}
 }
 
 // Remove removes the files at or below path. Objects that are open stay readable.
