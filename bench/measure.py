@@ -86,10 +86,10 @@ def run(name, experiment, rounds):
     return [Result(line, samples) for line in experiment.lines]
 
 
-def job(name, *args, python=sys.executable, program=JOBS):
+def job(name, *args, python=sys.executable, program=JOBS, log=None):
     """Runs a function of jobs.py in a process of its own, which measures itself once everything it needs is loaded."""
-    p = subprocess.run([python, program, name, *map(str, args)], stdout=subprocess.PIPE, text=True, check=True)
-    return Sample(**json.loads(p.stdout))
+    p = subprocess.run([python, program, name, *map(str, args)], stdout=subprocess.PIPE, stderr=log, text=True, check=True)
+    return Sample(**json.loads(p.stdout.splitlines()[-1]))     # Spark says more before
 
 
 def command(*argv):

@@ -37,7 +37,9 @@ class Place:
         shutil.rmtree(self.path("copying"))
 
     def spark_job(self, *args):
-        return job(*args, python=os.path.join(ROOT, "scripts", "spark.sh"), program=os.path.join(ROOT, "bench", "spark_jobs.py"))
+        """Runs a function of spark_jobs.py in a Spark of its own, which measures itself too."""
+        with open(os.path.join(self.tables.folder, "spark.log"), "w") as log:
+            return job(*args, python=os.path.join(ROOT, "scripts", "spark.sh"), program=os.path.join(ROOT, "bench", "spark_jobs.py"), log=log)
 
 
 def warm(folder):

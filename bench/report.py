@@ -25,7 +25,8 @@ How to read it:
 - The measure is CPU seconds, user and system, of every process and thread that works for it, unless the line names another: more threads
   shorten the wall time and save no CPU second.
 - *at most* is what we ask of ourselves, in brackets what we want.
-- hudifs is mounted anew for every round, with an empty cache unless the line says otherwise, and the start of its daemon counts; the start of Python and the import of a peer do not.
+- hudifs is mounted anew for every round, with an empty cache unless the line says otherwise, and the start of its daemon counts; the start of Python and the import of a peer do not,
+  nor the first time that Spark runs a query, when Java compiles it.
 - *warm*: the table's files are in the page cache. *cold*: they are not.
 - Seconds are the least of the rounds.
 
@@ -40,7 +41,7 @@ Hudi {hudi} wrote the tables, each of one file group unless it says otherwise:
 - {wide:,} rows of 100 columns, one log file with 15 % of the keys, at random;
 - copy-on-write, {rows:,} rows of 22 columns, not compressed;
 - {commits_rows:,} rows of 22 columns and {commits} commits, each but the first with 1 % of the keys;
-- {files:,} small files that one commit names, made without Spark: the thousand files of a folder are hard links to one."""
+- {files:,} small files, a thousand for each commit and folder, made without Spark: the files of a folder are hard links to one."""
 
 
 def page(results, place, rounds, load):
