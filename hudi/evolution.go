@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,20 +63,9 @@ func (e *evolution) at(instant string) *schema.Internal {
 
 // evolution reads the schema history, where the commit that states the view's schema has ids for its columns.
 func (v *View) evolution(ctx context.Context, source string) (*evolution, error) {
-	writes, err := v.t.writes(ctx, v.st)
-	if err != nil {
+	commit, err := v.stating(ctx, source)
+	if err != nil || commit == nil || commit.LatestSchema() == "" {
 		return nil, err
-	}
-	var commit *timeline.CommitMetadata
-	for _, w := range writes {
-		if w.Time == source {
-			if commit, err = v.st.tl.Commit(ctx, w); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if commit == nil || commit.LatestSchema() == "" {
-		return nil, nil
 	}
 	latest, err := schema.ParseInternal(commit.LatestSchema())
 	if err != nil {
@@ -93,6 +83,27 @@ func (v *View) evolution(ctx context.Context, source string) (*evolution, error)
 	}
 	e.history = append(e.history, latest)
 	return e, nil
+}
+
+// stating finds the commit that states the view's schema, nil where none does. The archive is read only for one that is not active.
+func (v *View) stating(ctx context.Context, source string) (*timeline.CommitMetadata, error) {
+	if source == timeline.CreateSchemaSource {
+		return nil, nil
+	}
+	is := func(w timeline.Instant) bool { return w.Time == source }
+	writes := v.st.tl.CompletedWrites()
+	if !slices.ContainsFunc(writes, is) {
+		var err error
+		if writes, err = v.t.writes(ctx, v.st); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range slices.Backward(writes) {
+		if is(w) {
+			return v.st.tl.Commit(ctx, w)
+		}
+	}
+	return nil, nil
 }
 
 // schemaHistory reads the newest committed history file: each repeats all that came before it.

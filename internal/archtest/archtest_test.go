@@ -31,7 +31,7 @@ const policy = `
 	internal/schema:     internal/column
 	internal/pqfile:     internal/schema internal/column
 	internal/logfile:    internal/hfile internal/pqfile internal/schema internal/column
-	internal/timeline:   storage internal/avro internal/logfile
+	internal/timeline:   storage internal/avro internal/logfile internal/pqfile internal/column
 	internal/fsview:     storage internal/logfile
 	internal/bootstrap:  storage internal/avro internal/hfile
 	internal/render:     storage merge internal/logfile internal/pqfile internal/schema internal/column

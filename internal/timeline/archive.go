@@ -18,6 +18,22 @@ type archive struct {
 	instants []Instant
 }
 
+// maxArchived bounds the instants of an archived timeline, which take some 250 bytes of memory each: a write a minute makes as many in
+// four years.
+const maxArchived = 1 << 21
+
+// add adds an instant that a file has.
+func (a *archive) add(file string, in Instant) error {
+	switch {
+	case !isTime(in.Time) || in.CompletionTime != "" && !isTime(in.CompletionTime):
+		return corruptf(file, -1, "expected the times of an instant, found %.80q and %.80q", in.Time, in.CompletionTime)
+	case len(a.instants) == maxArchived:
+		return unsupportedf(file, "an archived timeline of more than %d instants", maxArchived)
+	}
+	a.instants = append(a.instants, in)
+	return nil
+}
+
 // archivePosition is where an archived instant's record lies.
 type archivePosition struct {
 	file   string
@@ -27,19 +43,22 @@ type archivePosition struct {
 }
 
 // History returns the completed instants of the archived and the active timeline as one, in order. An instant that is in
-// both, as after an archiving that was interrupted, is the active one. The archive is read once for a Timeline.
+// both, as after an archiving that was interrupted, is the active one. The archive is read once for a Timeline. The slice is shared:
+// callers must not change it.
 func (t *Timeline) History(ctx context.Context) ([]Instant, error) {
-	a, err := t.archive.get(ctx, t.loadArchive)
-	if err != nil {
-		return nil, err
-	}
-	completed := t.filter(func(in Instant) bool { return in.State == Completed })
-	for _, in := range a.instants {
-		if !t.undone[in.Time] {
-			completed = append(completed, in)
+	return t.history.get(ctx, func(ctx context.Context) ([]Instant, error) {
+		a, err := t.archive.get(ctx, t.loadArchive)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return unique(completed), nil
+		completed := t.filter(func(in Instant) bool { return in.State == Completed })
+		for _, in := range a.instants {
+			if !t.undone[in.Time] {
+				completed = append(completed, in)
+			}
+		}
+		return unique(completed), nil
+	})
 }
 
 // unique sorts instants and keeps the first of several that are the same.
@@ -102,14 +121,15 @@ func (t *Timeline) loadArchiveLogs(ctx context.Context) (*archive, error) {
 		if e.Dir || !ok || name.FileID != "commits" || name.Ext != "archive" {
 			continue
 		}
-		instants, err := t.archiveLog(ctx, path.Join(t.config.ArchivePath, e.Name))
+		before := len(a.instants)
+		err := t.archiveLog(ctx, path.Join(t.config.ArchivePath, e.Name), a)
 		if errors.Is(err, ErrCorrupt) && t.beingMerged(ctx, e.Name) {
+			a.instants = a.instants[:before]
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		a.instants = append(a.instants, instants...)
 	}
 	a.instants = unique(a.instants)
 	return a, nil
@@ -131,17 +151,17 @@ func (t *Timeline) beingMerged(ctx context.Context, name string) bool {
 	return path.Base(f.str(plan.rec, "mergedArchiveFileName")) == name
 }
 
-func (t *Timeline) archiveLog(ctx context.Context, file string) ([]Instant, error) {
+// archiveLog adds the instants of an archive file.
+func (t *Timeline) archiveLog(ctx context.Context, file string, a *archive) error {
 	o, err := t.store.Open(ctx, file)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = o.Close() }()
 	log, err := logfile.Scan(storage.ReaderAt(ctx, o), o.Size())
 	if err != nil {
-		return nil, logError(file, err)
+		return logError(file, err)
 	}
-	var instants []Instant
 	for i := range log.Blocks {
 		b := &log.Blocks[i]
 		if b.Type != logfile.AvroData {
@@ -149,22 +169,23 @@ func (t *Timeline) archiveLog(ctx context.Context, file string) ([]Instant, erro
 		}
 		schema, err := t.memo.schemas.Parse(b.Offset, b.Schema())
 		if err != nil {
-			return nil, avroError(file, err)
+			return avroError(file, err)
 		}
 		if schema.Kind != avro.Struct {
-			return nil, corruptf(file, b.Offset, "expected a record schema")
+			return corruptf(file, b.Offset, "expected a record schema")
+		}
+		if b.ContentLength > maxInstantFile {
+			return corruptf(file, b.Offset, "expected a block of at most %d bytes, found %d", maxInstantFile, b.ContentLength)
 		}
 		data := make([]byte, b.ContentLength)
 		if err := readAt(ctx, o, file, data, b.ContentOffset); err != nil {
-			return nil, err
+			return err
 		}
-		more, err := archiveBlock(file, b.ContentOffset, data, schema)
-		if err != nil {
-			return nil, err
+		if err := archiveBlock(file, b.ContentOffset, data, schema, a); err != nil {
+			return err
 		}
-		instants = append(instants, more...)
 	}
-	return instants, nil
+	return nil
 }
 
 func logError(file string, err error) error {
@@ -184,10 +205,10 @@ func readAt(ctx context.Context, o storage.Object, file string, p []byte, off in
 	return nil
 }
 
-// archiveBlock reads the completed instants of one block's content:
+// archiveBlock adds the completed instants of one block's content:
 //
 //	int32 version | int32 count | count times: int32 length, Avro datum
-func archiveBlock(file string, base int64, data []byte, schema *avro.Type) ([]Instant, error) {
+func archiveBlock(file string, base int64, data []byte, schema *avro.Type, a *archive) error {
 	r := avro.NewReader(base, data)
 	int32At := func(what string) int64 {
 		b := r.Take(4, what)
@@ -197,7 +218,6 @@ func archiveBlock(file string, base int64, data []byte, schema *avro.Type) ([]In
 		return int64(int32(binary.BigEndian.Uint32(b)))
 	}
 	int32At("the block version")
-	var instants []Instant
 	for n := int32At("the record count"); n > 0 && r.Err() == nil; n-- {
 		length := int32At("a record length")
 		at := archivePosition{file: file, offset: r.Offset(), length: length, schema: schema}
@@ -206,14 +226,14 @@ func archiveBlock(file string, base int64, data []byte, schema *avro.Type) ([]In
 			break
 		}
 		in, ok, err := archiveEntry(at, datum)
-		if err != nil {
-			return nil, err
+		if err == nil && ok {
+			err = a.add(file, in)
 		}
-		if ok {
-			instants = append(instants, in)
+		if err != nil {
+			return err
 		}
 	}
-	return instants, avroError(file, r.Err())
+	return avroError(file, r.Err())
 }
 
 // archiveEntry reads one HoodieArchivedMetaEntry; ok is false where it is not about a completed instant.
@@ -265,5 +285,5 @@ func (t *Timeline) readArchiveEntry(ctx context.Context, in Instant) (content, e
 		return content{}, avroError(in.at.file, r.Err())
 	}
 	f := &fields{file: in.at.file}
-	return content{file: in.at.file, rec: f.get(rec, field), size: in.at.length}, nil
+	return content{file: in.at.file, rec: f.get(rec, field)}, nil
 }

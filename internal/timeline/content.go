@@ -15,15 +15,20 @@ import (
 	"github.com/hudifs/hudifs/storage"
 )
 
-// A commit of a million files takes about this much.
-const maxInstantFile = 1 << 30
+const (
+	// maxInstantFile is about what a commit of 300,000 files takes.
+	maxInstantFile = 256 << 20
+	// maxJSON bounds the values of a JSON text: about 25 for each file. They take up to 70 bytes of memory, be they ever so short.
+	maxJSON = 1 << 23
+	// largeFile is the size from which on files are parsed one at a time, because it takes much memory.
+	largeFile = 4 << 20
+)
 
 // content is the record that one state of an instant recorded, whatever form it had: rec is nil (an empty file),
 // map[string]any (JSON) or *avro.Record.
 type content struct {
 	file string
 	rec  any
-	size int64
 }
 
 // read returns what an instant's file of one state says. The state of an instant is written once and never changed.
@@ -31,7 +36,7 @@ func (t *Timeline) read(ctx context.Context, in Instant, state State) (content, 
 	if in.Archived {
 		return t.readArchived(ctx, in, state)
 	}
-	name := in.files[state].name
+	name := in.file(state).name
 	if name == "" {
 		return content{file: in.Time + "." + string(in.Action)}, nil
 	}
@@ -46,7 +51,7 @@ func (t *Timeline) read(ctx context.Context, in Instant, state State) (content, 
 // sniff tells the forms apart by the first bytes, never by the layout: releases before 1.0 wrote JSON commits, and an
 // empty file is a legal instant without any content (hudi-common: CommitMetadataSerDeV1, CommitMetadataSerDeV2).
 func (t *Timeline) sniff(file string, data []byte) (content, error) {
-	c := content{file: file, size: int64(len(data))}
+	c := content{file: file}
 	switch text := bytes.TrimLeft(data, " \t\r\n"); {
 	case len(text) == 0:
 		return c, nil
@@ -65,6 +70,9 @@ func (t *Timeline) sniff(file string, data []byte) (content, error) {
 }
 
 func parseJSON(file string, data []byte) (map[string]any, error) {
+	if n := countJSON(data); n > maxJSON {
+		return nil, corruptf(file, 0, "expected at most %d values, found %d", maxJSON, n)
+	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var m map[string]any
@@ -81,14 +89,36 @@ func parseJSON(file string, data []byte) (map[string]any, error) {
 	return m, nil
 }
 
+// countJSON bounds the number of values of a JSON text from above.
+func countJSON(data []byte) int {
+	n, quoted := 1, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ',' || c == '[' || c == '{' || c == ':'):
+			n++
+		}
+	}
+	return n
+}
+
 // fields reads the fields of a content by name. Names that are missing, as they are before or after some release, read as
 // the zero value; a value of another type is an error, which sticks.
 type fields struct {
 	file string
 	err  error
+	// size bounds from above the memory that what was read takes.
+	size int64
 }
 
+// What a value takes in a struct or slice, and an entry of a map.
+const valueBytes, entryBytes = 24, 64
+
 func (f *fields) get(rec any, name string) any {
+	f.size += valueBytes
 	switch rec := rec.(type) {
 	case map[string]any:
 		return rec[name]
@@ -108,6 +138,7 @@ func (f *fields) str(rec any, name string) string {
 	switch v := f.get(rec, name).(type) {
 	case nil:
 	case string:
+		f.size += int64(len(v))
 		return v
 	default:
 		f.wrong(name, "a string", v)
@@ -173,6 +204,7 @@ func (f *fields) texts(name string, items []any) []string {
 		if !ok {
 			f.wrong(name, "a list of strings", item)
 		}
+		f.size += valueBytes + int64(len(text))
 		texts = append(texts, text)
 	}
 	return texts
@@ -182,6 +214,9 @@ func (f *fields) table(rec any, name string) map[string]any {
 	switch v := f.get(rec, name).(type) {
 	case nil:
 	case map[string]any:
+		for key := range v {
+			f.size += entryBytes + int64(len(key))
+		}
 		return v
 	default:
 		f.wrong(name, "a map", v)
@@ -195,6 +230,7 @@ func (f *fields) strTable(rec any, name string) map[string]string {
 		switch v := v.(type) {
 		case nil:
 		case string:
+			f.size += entryBytes + int64(len(key)+len(v))
 			table[key] = v
 		default:
 			f.wrong(name, "a map of strings", v)
@@ -210,6 +246,7 @@ func (f *fields) numTable(rec any, name string) map[string]int64 {
 	}
 	table := make(map[string]int64, len(m))
 	for key, v := range m {
+		f.size += entryBytes + int64(len(key))
 		table[key] = f.number(name, v)
 	}
 	return table
@@ -217,16 +254,20 @@ func (f *fields) numTable(rec any, name string) map[string]int64 {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// memo keeps parsed contents, first in first out, within a budget measured by the bytes of the files they came from.
-// Contents are immutable, so one memo serves a timeline and those that are refreshed from it.
+// memo keeps parsed contents, first in first out, within a budget. Contents are immutable, so one memo serves a timeline and those that
+// are refreshed from it.
 type memo struct {
 	schemas avro.Schemas
+	// large is held while a large file is parsed.
+	large chan struct{}
 
 	mu      sync.Mutex
 	entries map[memoKey]any
 	order   []memoEntry
 	size    int64
 }
+
+func newMemo() *memo { return &memo{large: make(chan struct{}, 1)} }
 
 type memoKey struct {
 	time   string
@@ -243,7 +284,7 @@ type memoEntry struct {
 
 const (
 	memoBudget = 64 << 20
-	// What a parsed content takes when its file is empty.
+	// What a content takes beside what its fields do.
 	memoOverhead = 512
 )
 
@@ -276,9 +317,19 @@ func (m *memo) put(key memoKey, v any, size int64) {
 
 // parsed returns the content of one state of an instant as parse understands it, from the memo where it is there.
 func parsed[T any](ctx context.Context, t *Timeline, in Instant, state State, parse func(*fields, any) T) (*T, error) {
-	key := memoKey{time: in.Time, action: in.Action, state: state, file: in.files[state], at: in.at}
-	if v, ok := t.memo.get(key); ok {
-		if v, ok := v.(*T); ok {
+	file := in.file(state)
+	key := memoKey{time: in.Time, action: in.Action, state: state, file: file, at: in.at}
+	if v, ok := memoized[T](t.memo, key); ok {
+		return v, nil
+	}
+	if max(file.size, in.at.length) > largeFile {
+		select {
+		case t.memo.large <- struct{}{}:
+			defer func() { <-t.memo.large }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if v, ok := memoized[T](t.memo, key); ok {
 			return v, nil
 		}
 	}
@@ -291,6 +342,12 @@ func parsed[T any](ctx context.Context, t *Timeline, in Instant, state State, pa
 	if f.err != nil {
 		return nil, f.err
 	}
-	t.memo.put(key, &v, c.size)
+	t.memo.put(key, &v, f.size)
 	return &v, nil
+}
+
+func memoized[T any](m *memo, key memoKey) (*T, bool) {
+	v, _ := m.get(key)
+	t, ok := v.(*T)
+	return t, ok
 }

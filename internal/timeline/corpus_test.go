@@ -225,11 +225,12 @@ func TestCorpusContents(t *testing.T) {
 }
 
 func readAll(t *testing.T, c string, tl *Timeline, in Instant, seen map[string]int) error {
-	for state, file := range in.files {
+	for _, state := range []State{Requested, Inflight, Completed} {
+		file := in.file(state)
 		if file.name == "" {
 			continue
 		}
-		seen[string(in.Action)+" "+State(state).String()]++
+		seen[string(in.Action)+" "+state.String()]++
 		if err := compareContainer(t, tl, file.name); err != nil {
 			return err
 		}

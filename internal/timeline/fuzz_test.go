@@ -18,7 +18,7 @@ func FuzzCommitMetadata(f *testing.F) {
 		"extraMetadata":         map[string]any{"map": map[string]any{"schema": "s"}},
 	})))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		tl := &Timeline{memo: &memo{}}
+		tl := &Timeline{memo: newMemo()}
 		c, err := tl.sniff("f", data)
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {

@@ -2,15 +2,17 @@ package timeline
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
-
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/storage"
 )
 
@@ -45,11 +47,9 @@ func (t *Timeline) loadHistoryOnce(ctx context.Context) (*archive, error) {
 	}
 	a := &archive{}
 	for _, name := range names {
-		instants, err := t.historyFile(ctx, path.Join(t.config.HistoryPath, name))
-		if err != nil {
+		if err := t.historyFile(ctx, name, a); err != nil {
 			return nil, err
 		}
-		a.instants = append(a.instants, instants...)
 	}
 	a.instants = unique(a.instants)
 	return a, nil
@@ -76,6 +76,7 @@ func (t *Timeline) historyVersion(ctx context.Context) (version string, ok bool,
 	return strconv.FormatInt(newest, 10), newest >= 0, err
 }
 
+// manifest returns the paths of the history files that count.
 func (t *Timeline) manifest(ctx context.Context, version string) ([]string, error) {
 	file := path.Join(t.config.HistoryPath, manifestPrefix+version)
 	data, err := storage.ReadFile(ctx, t.store, file, maxManifest)
@@ -90,137 +91,195 @@ func (t *Timeline) manifest(ctx context.Context, version string) ([]string, erro
 	var names []string
 	for _, item := range f.list(m, "files") {
 		name := f.str(item, "fileName")
-		if name == "" || strings.Contains(name, "/") {
+		where, err := storage.Join(t.config.HistoryPath, name)
+		if err != nil || name == "" || strings.Contains(name, "/") {
 			return nil, corruptf(file, -1, "expected a file name, found %q", name)
 		}
-		names = append(names, name)
+		names = append(names, where)
 	}
 	return names, f.err
 }
 
-// historyKey has the columns of a history file that place an instant; historyRow what it recorded: the bytes of its completed
-// file, none for an empty one.
-type historyKey struct {
-	Time      string `parquet:"instantTime,optional"`
-	Completed string `parquet:"completionTime,optional"`
-	Action    string `parquet:"action,optional"`
-}
+// The columns of a history file that matter: those that place an instant, and what it recorded, the bytes of its completed file.
+const (
+	timeColumn       = "instantTime"
+	completionColumn = "completionTime"
+	actionColumn     = "action"
+	metadataColumn   = "metadata"
+)
 
-type historyRow struct {
-	Metadata []byte `parquet:"metadata,optional"`
-}
-
-func (t *Timeline) historyFile(ctx context.Context, file string) ([]Instant, error) {
-	var instants []Instant
-	err := readParquet(ctx, t.store, file, func(r *parquet.GenericReader[historyKey]) error {
-		const batch = 512
-		row, keys := int64(0), make([]historyKey, batch)
-		for {
-			n, err := r.Read(keys)
-			for _, key := range keys[:n] {
-				in := Instant{
-					Time: key.Time, Action: Action(key.Action), State: Completed, CompletionTime: key.Completed,
-					Archived: true, at: archivePosition{file: file, offset: row},
-				}
-				row++
-				if in.Action.known() && in.Time != "" {
-					instants = append(instants, in)
-				}
-			}
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err == nil && n == 0 {
-				err = io.ErrNoProgress
-			}
-			if err != nil {
-				return err
-			}
-		}
+// historyFile adds the instants of a history file.
+func (t *Timeline) historyFile(ctx context.Context, file string, a *archive) error {
+	h, err := openHistory(ctx, t.store, file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = h.object.Close() }()
+	rows := make([]Instant, 0, h.NumRows)
+	err = h.column(timeColumn, 0, func(row int64, value []byte) (bool, error) {
+		rows = append(rows, Instant{
+			Time: string(value), State: Completed, Archived: true, at: archivePosition{file: file, offset: row},
+		})
+		return true, nil
 	})
-	return instants, err
+	if err == nil {
+		err = h.column(completionColumn, 0, func(row int64, value []byte) (bool, error) {
+			rows[row].CompletionTime = string(value)
+			return true, nil
+		})
+	}
+	if err == nil {
+		err = h.column(actionColumn, 0, func(row int64, value []byte) (bool, error) {
+			rows[row].Action = Action(value)
+			return true, nil
+		})
+	}
+	if err != nil {
+		return err
+	}
+	for _, in := range rows {
+		if !in.Action.known() || in.Time == "" {
+			continue
+		}
+		if err := a.add(file, in); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// historyRows is how many instants are read at once: who asks for one archived instant asks for the next as well, and opening a file costs
+// more than reading it.
+const historyRows = 16
 
 func (t *Timeline) readHistoryRow(ctx context.Context, in Instant) (content, error) {
-	// Who asks for one archived instant asks for the next as well, and opening a file costs more than reading it.
-	const batch = 16
-	first := in.at.offset / batch * batch
-	key := memoKey{at: archivePosition{file: in.at.file, offset: first, length: batch}}
+	first := in.at.offset / historyRows * historyRows
+	key := memoKey{at: archivePosition{file: in.at.file, offset: first, length: historyRows}}
 	rows, ok := t.memo.get(key)
 	if !ok {
-		read, err := readHistoryRows(ctx, t.store, in.at.file, first, batch)
+		read, size, err := readHistoryRows(ctx, t.store, in.at.file, first)
 		if err != nil {
 			return content{}, err
-		}
-		size := int64(0)
-		for _, row := range read {
-			size += int64(len(row.Metadata))
 		}
 		t.memo.put(key, read, size)
 		rows = read
 	}
 	file, row := fmt.Sprintf("%s (row %d)", in.at.file, in.at.offset), in.at.offset-first
-	if read, ok := rows.([]historyRow); ok && row < int64(len(read)) {
-		return t.sniff(file, read[row].Metadata)
+	if read, ok := rows.([][]byte); ok && row < int64(len(read)) {
+		return t.sniff(file, read[row])
 	}
 	return content{}, corruptf(file, -1, "expected an archived instant")
 }
 
-func readHistoryRows(ctx context.Context, s storage.Store, file string, first int64, most int) ([]historyRow, error) {
-	rows, n := make([]historyRow, most), 0
-	err := readParquet(ctx, s, file, func(r *parquet.GenericReader[historyRow]) error {
-		if err := r.SeekToRow(first); err != nil {
-			return err
+// readHistoryRows reads what some instants recorded, nil for what recorded nothing.
+func readHistoryRows(ctx context.Context, s storage.Store, file string, first int64) (rows [][]byte, size int64, err error) {
+	h, err := openHistory(ctx, s, file)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = h.object.Close() }()
+	err = h.column(metadataColumn, first, func(_ int64, value []byte) (bool, error) {
+		if size += valueBytes + int64(len(value)); size > maxInstantFile {
+			return false, corruptf(file, -1, "expected at most %d bytes of instants from row %d on", maxInstantFile, first)
 		}
-		var err error
-		if n, err = r.Read(rows); !errors.Is(err, io.EOF) {
-			return err
-		}
-		return nil
+		rows = append(rows, slices.Clone(value))
+		return len(rows) < historyRows, nil
 	})
-	return rows[:n], err
+	return rows, size, err
 }
 
-// readParquet calls read with a reader of the columns of T. What goes wrong while the store answers is the store's error;
-// all else, panics of the Parquet library included, is damage of the file.
-func readParquet[T any](ctx context.Context, s storage.Store, file string, read func(*parquet.GenericReader[T]) error) (err error) {
+// history is an open history file.
+type history struct {
+	*pqfile.File
+	name   string
+	object storage.Object
+}
+
+func openHistory(ctx context.Context, s storage.Store, file string) (*history, error) {
 	o, err := s.Open(ctx, file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { _ = o.Close() }()
-	from := &storeReader{store: storage.ReaderAt(ctx, o)}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
-		}
-		switch {
-		case err == nil:
-		case from.err != nil:
-			err = from.err
-		default:
-			err = corruptf(file, -1, "expected a Parquet file of archived instants: %v", err)
-		}
-	}()
-	f, err := parquet.OpenFile(from, o.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-	if err != nil {
-		return err
+	h := &history{name: file, object: o}
+	if h.File, err = pqfile.Open(storage.ReaderAt(ctx, o), o.Size()); err != nil {
+		return nil, errors.Join(h.wrap(err), o.Close())
 	}
-	r := parquet.NewGenericReader[T](f)
-	defer func() { _ = r.Close() }()
-	return read(r)
+	const leastBytes = 8 // of an instant, with what it recorded
+	if h.NumRows > o.Size()/leastBytes || h.NumRows > maxArchived {
+		return nil, errors.Join(corruptf(file, -1, "expected instants, found %d of them in %d bytes", h.NumRows, o.Size()), o.Close())
+	}
+	return h, nil
 }
 
-// storeReader remembers the store's own failure, which a library may wrap beyond recognition.
-type storeReader struct {
-	store io.ReaderAt
-	err   error
+// wrap gives an error of the Parquet file this package's kind. What the store says stays as it is.
+func (h *history) wrap(err error) error {
+	switch {
+	case errors.Is(err, pqfile.ErrCorrupt):
+		return corruptf(h.name, -1, "expected a Parquet file of archived instants: %v", err)
+	case errors.Is(err, pqfile.ErrUnsupported), errors.Is(err, pqfile.ErrTooLarge):
+		return unsupportedf(h.name, "%v", err)
+	}
+	return fmt.Errorf("%s: %w", h.name, err)
 }
 
-func (r *storeReader) ReadAt(p []byte, off int64) (int, error) {
-	n, err := r.store.ReadAt(p, off)
-	if err != nil && !errors.Is(err, io.EOF) {
-		r.err = err
+// column hands the values of a column of text or bytes to take, from a row on and for as long as it wants more. A null, and a column that is
+// not there, are nil. What it gets is valid until it returns.
+func (h *history) column(name string, first int64, take func(row int64, value []byte) (more bool, err error)) error {
+	leaf := h.Schema.Leaf(name)
+	if leaf != nil && (leaf.Leaf.Kind != column.Bytes || leaf.Leaf.MaxRep > 0) {
+		return corruptf(h.name, -1, "expected text in column %s, found %v", name, leaf.Scalar)
 	}
-	return n, err
+	if leaf == nil {
+		for row := first; row < h.NumRows; row++ {
+			if more, err := take(row, nil); !more || err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	row := int64(0)
+	for g := range h.Groups() {
+		if row+h.GroupRows(g) <= first {
+			row += h.GroupRows(g)
+			continue
+		}
+		c, err := h.Chunk(g, leaf.Index)
+		for err == nil {
+			var page *pqfile.Page
+			if page, err = c.Next(); err != nil {
+				break
+			}
+			more, err := pageValues(page, c.Dictionary(), row, first, take)
+			if !more || err != nil {
+				return err
+			}
+			row += int64(page.Rows)
+		}
+		if !errors.Is(err, io.EOF) {
+			return h.wrap(err)
+		}
+	}
+	return nil
+}
+
+// pageValues hands on the values of a page that begins with a row.
+func pageValues(p *pqfile.Page, dict *column.Vector, row, first int64, take func(int64, []byte) (bool, error)) (more bool, err error) {
+	v, at := p.Vector, 0
+	for i := range v.Entries() {
+		var value []byte
+		if v.Leaf.MaxDef == 0 || v.Def[i] == v.Leaf.MaxDef {
+			value = v.Value(at)
+			if p.Dict {
+				value = dict.Value(int(binary.LittleEndian.Uint32(value)))
+			}
+			at++
+		}
+		if row+int64(i) < first {
+			continue
+		}
+		if more, err := take(row+int64(i), value); !more || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }

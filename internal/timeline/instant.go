@@ -87,7 +87,7 @@ type Instant struct {
 	Planned  Action
 	Archived bool
 
-	files [3]instantFile // by state
+	files *[3]instantFile // by state; nil for an archived instant, and shared by copies
 	at    archivePosition
 }
 
@@ -95,6 +95,14 @@ type instantFile struct {
 	name    string // "" where the state has no file
 	size    int64
 	modTime time.Time
+}
+
+// file is the file that a state has left.
+func (in Instant) file(s State) instantFile {
+	if in.files == nil {
+		return instantFile{}
+	}
+	return in.files[s]
 }
 
 // compare orders instants as the timeline does: by time, then comparable action.
@@ -116,7 +124,7 @@ func parseInstantName(name string, layout int) (Instant, bool) {
 		return Instant{}, false
 	}
 	requested, completed, hasCompletion := strings.Cut(times, "_")
-	if !digits(requested) || hasCompletion && !digits(completed) {
+	if !isTime(requested) || hasCompletion && !isTime(completed) {
 		return Instant{}, false
 	}
 	action, state, hasState := strings.Cut(words, ".")
@@ -150,6 +158,7 @@ func instantOf(e storage.Entry, layout int) (Instant, bool) {
 	if in.State == Completed && in.CompletionTime == "" {
 		in.CompletionTime = FormatTime(e.ModTime, time.UTC)
 	}
+	in.files = new([3]instantFile)
 	in.files[in.State] = instantFile{name: e.Name, size: e.Size, modTime: e.ModTime}
 	if in.State != Completed {
 		in.Planned = in.Action
@@ -159,11 +168,13 @@ func instantOf(e storage.Entry, layout int) (Instant, bool) {
 
 // with returns the instant together with what another of its files says.
 func (in Instant) with(other Instant) Instant {
+	files := *in.files
 	for state, file := range other.files {
 		if file.name != "" {
-			in.files[state] = file
+			files[state] = file
 		}
 	}
+	in.files = &files
 	// The requested file names the action more precisely than the inflight one of a commit does.
 	if other.Planned != "" && (in.Planned == "" || other.State == Requested) {
 		in.Planned = other.Planned
@@ -172,6 +183,12 @@ func (in Instant) with(other Instant) Instant {
 		in.Action, in.State, in.CompletionTime = other.Action, other.State, other.CompletionTime
 	}
 	return in
+}
+
+// isTime tells whether a text can be a time of an instant. Those of metadata tables have up to 20 digits.
+func isTime(s string) bool {
+	const longest = 64
+	return len(s) <= longest && digits(s)
 }
 
 func digits(s string) bool {

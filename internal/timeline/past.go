@@ -20,7 +20,7 @@ import (
 func (t *Timeline) Completions(ctx context.Context, since time.Time, local *time.Location) ([]Instant, error) {
 	zone := t.config.Location(local)
 	late := func(in Instant) bool {
-		modified := in.files[Completed].modTime
+		modified := in.file(Completed).modTime
 		done, ok := TimeOf(in.CompletionTime, zone)
 		return !modified.Before(since) || ok && !done.Before(since) || !ok && modified.IsZero()
 	}
@@ -45,7 +45,7 @@ func (t *Timeline) Completions(ctx context.Context, since time.Time, local *time
 
 // completed orders writes by their completion.
 func (t *Timeline) completed(in Instant) string {
-	if modified := in.files[Completed].modTime; t.config.Layout == 1 && !modified.IsZero() {
+	if modified := in.file(Completed).modTime; t.config.Layout == 1 && !modified.IsZero() {
 		return FormatTime(modified, time.UTC)
 	}
 	return in.CompletionTime
@@ -73,8 +73,10 @@ func (t *Timeline) Without(writes []Instant) *Timeline {
 
 // reopened is the instant as it was before it completed.
 func (in Instant) reopened() Instant {
-	in.State, in.CompletionTime, in.files[Completed] = Requested, "", instantFile{}
-	if in.files[Inflight].name != "" {
+	files := *in.files
+	files[Completed] = instantFile{}
+	in.State, in.CompletionTime, in.files = Requested, "", &files
+	if in.file(Inflight).name != "" {
 		in.State = Inflight
 	}
 	if in.Planned != "" {

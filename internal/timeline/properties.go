@@ -7,9 +7,13 @@ import (
 // parseProperties reads the text form of java.util.Properties as Java itself does: ISO-8859-1, backslash escapes, logical
 // lines that continue after an odd number of backslashes. Of several lines with one key the last wins.
 func parseProperties(file string, data []byte) (map[string]string, error) {
+	const most = 10_000 // keys; Hudi knows less than a thousand
 	p := &propertiesParser{file: file, data: data}
 	props := map[string]string{}
 	for p.err == nil && p.nextLine() {
+		if len(props) > most {
+			return nil, corruptf(file, int64(p.pos), "expected at most %d keys", most)
+		}
 		key := p.token(true)
 		p.separator()
 		value := p.token(false)

@@ -23,7 +23,12 @@ func (t *Timeline) SchemaAt(ctx context.Context, q string) (avroJSON, source str
 	if err != nil {
 		return "", "", err
 	}
-	archived := slices.DeleteFunc(history, func(in Instant) bool { return !in.Archived || !in.completedWrite() })
+	var archived []Instant
+	for _, in := range history {
+		if in.Archived && in.completedWrite() {
+			archived = append(archived, in)
+		}
+	}
 	if avroJSON, source, err = t.newestSchema(ctx, archived, q); err != nil || avroJSON != "" {
 		return avroJSON, source, err
 	}

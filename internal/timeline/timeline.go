@@ -27,8 +27,12 @@ type Timeline struct {
 
 	memo     *memo
 	archive  *lazy[*archive]
+	history  lazy[[]Instant]
 	replaced lazy[map[FileGroup]string]
 }
+
+// maxActive bounds the files of an active timeline. Those that are archived as they should be have some hundreds.
+const maxActive = 1 << 20
 
 // FileGroup names a file group.
 type FileGroup struct {
@@ -38,24 +42,18 @@ type FileGroup struct {
 
 // Load lists the active timeline once.
 func Load(ctx context.Context, s storage.Store, c *Config) (*Timeline, error) {
-	return load(ctx, s, c, &memo{})
+	return load(ctx, s, c, newMemo(), nil)
 }
 
 // Refresh lists the active timeline again. It returns t itself where nothing has changed; a new Timeline shares what has
 // been parsed already. The configuration stays: who must notice that a table has been upgraded, which moves its timeline,
 // compares Config.Properties with those of a new LoadConfig first.
 func (t *Timeline) Refresh(ctx context.Context) (*Timeline, error) {
-	next, err := load(ctx, t.store, t.config, t.memo)
-	if err != nil {
-		return nil, err
-	}
-	if next.fingerprint == t.fingerprint {
-		return t, nil
-	}
-	return next, nil
+	return load(ctx, t.store, t.config, t.memo, t)
 }
 
-func load(ctx context.Context, s storage.Store, c *Config, m *memo) (*Timeline, error) {
+// load gives the timeline that is known already where the listing is the same.
+func load(ctx context.Context, s storage.Store, c *Config, m *memo, known *Timeline) (*Timeline, error) {
 	entries, err := s.List(ctx, c.TimelinePath)
 	// An object store has no empty folders.
 	if err != nil && !errors.Is(err, storage.ErrNotExist) {
@@ -64,12 +62,21 @@ func load(ctx context.Context, s storage.Store, c *Config, m *memo) (*Timeline, 
 	hash := sha256.New()
 	var files []Instant
 	for _, e := range entries {
-		if in, ok := instantOf(e, c.Layout); ok {
-			files = append(files, in)
-			hash.Write(fmt.Appendf(nil, "%s %d\n", e.Name, e.Size))
+		in, ok := instantOf(e, c.Layout)
+		if !ok {
+			continue
 		}
+		if len(files) == maxActive {
+			return nil, unsupportedf(c.TimelinePath, "an active timeline of more than %d files", maxActive)
+		}
+		files = append(files, in)
+		hash.Write(fmt.Appendf(nil, "%s %d\n", e.Name, e.Size))
 	}
-	t := &Timeline{store: s, config: c, memo: m, archive: &lazy[*archive]{}, fingerprint: hex.EncodeToString(hash.Sum(nil))}
+	fingerprint := hex.EncodeToString(hash.Sum(nil))
+	if known != nil && known.fingerprint == fingerprint {
+		return known, nil
+	}
+	t := &Timeline{store: s, config: c, memo: m, archive: &lazy[*archive]{}, fingerprint: fingerprint}
 	t.setInstants(collapse(files))
 	return t, nil
 }
