@@ -122,6 +122,21 @@ class Table:
         spark.sql(f"call rollback_to_instant(table => '{self.register()}', instant_time => '{newest['requested']}')").collect()
         self.steps.append("rollback of the newest instant")
 
+    def take_over(self, other):
+        """Begins with what an earlier release has written: another table of this folder."""
+        with zipfile.ZipFile(os.path.join(HERE, other, "table.zip")) as z:
+            z.extractall(self.path)
+        for name in os.listdir(self.timeline_folder()):     # an upgrade takes completion times from there
+            if re.match(r"\d{17}", name):
+                at = dt.datetime.strptime(name[:17] + "000", "%Y%m%d%H%M%S%f").replace(tzinfo=dt.timezone.utc).timestamp() + 1
+                os.utime(os.path.join(self.timeline_folder(), name), (at, at))
+        with open(os.path.join(HERE, other, "case.json")) as f:
+            self.steps += json.load(f)["steps"]
+
+    def upgrade(self, to):
+        spark.sql(f"call upgrade_table(table => '{self.register()}', to_version => '{to}')").collect()
+        self.steps.append(f"upgrade to version {to.lower()}")
+
     def register(self):
         spark.sql(f"create table if not exists {self.name} using hudi location '{self.path}'")
         return self.name
@@ -129,7 +144,8 @@ class Table:
     # ---- the timeline, from its file names
 
     def timeline_folder(self):
-        return os.path.join(self.path, ".hoodie", *(["timeline"] if version >= 8 else []))
+        folder = os.path.join(self.path, ".hoodie", "timeline")
+        return folder if os.path.isdir(folder) else os.path.join(self.path, ".hoodie")
 
     def timeline(self):
         """The completed instants, oldest first."""
@@ -396,6 +412,18 @@ def pending():
     t.keep()
 
 
+def upgraded():
+    t = Table(f"t{version}_upgraded", "merge-on-read, as Hudi 0.15 left it (t6_mor_logs), upgraded to versions 8 and 9, then updates, an insert and deletes", "mor", ORDERS,
+              **HIVE_STYLE, **{"hoodie.table.name": "t6_mor_logs"})
+    t.take_over("t6_mor_logs")
+    t.upgrade("EIGHT")
+    shutil.copy(os.path.join(t.path, ".hoodie", "hoodie.properties"), os.path.join(t.home, "version8.properties"))
+    t.upgrade("NINE")
+    t.upsert(orders([1, 9, 22], 7))
+    t.delete(orders([3], 8))
+    t.keep()
+
+
 def changes_cow():
     t = Table(f"t{version}_changes_cow", "copy-on-write with change logs of earlier images: updates, inserts beside them, deletes, rows that come back, a partition overwritten", "cow", ORDERS,
               **LOG_CHANGES, **{"hoodie.table.cdc.supplemental.logging.mode": "DATA_BEFORE"})
@@ -450,7 +478,7 @@ def demo():
 TABLES = {
     6: [cow_partitioned, mor_logs, mor_compacted, insert_overwrite, clustering, types, rollback, changes_cow],
     8: [cow_partitioned, mor_logs, mor_compacted, clustering, types, rolled_back_by_hand],
-    9: [demo, cow_partitioned, mor_logs, mor_compacted, insert_overwrite, clustering, types, rollback, pending, changes_cow, changes_mor],
+    9: [demo, cow_partitioned, mor_logs, mor_compacted, insert_overwrite, clustering, types, rollback, pending, upgraded, changes_cow, changes_mor],
 }
 
 if __name__ == "__main__":
