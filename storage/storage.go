@@ -53,3 +53,20 @@ type Entry struct {
 	Size    int64
 	ModTime time.Time
 }
+
+// Watcher is implemented by Stores that can hear of changes without asking again and again.
+type Watcher interface {
+	// Watch begins to watch nothing: see Watch.Follow.
+	Watch() (Watch, error)
+}
+
+// Watch hears of changes in folders. What it misses, as on a network file system whose changes other hosts make, asking must find.
+type Watch interface {
+	// Follow makes dirs the folders that are watched, instead of those before. A change is an entry of one of them that is made, removed,
+	// renamed or written. A folder that does not exist is left out, so who waits for it follows it again later. An error says what can't be
+	// watched for another reason; the rest is.
+	Follow(ctx context.Context, dirs []string) error
+	// Next waits for a change, and returns the folders with changes since it returned last, in no order.
+	Next(ctx context.Context) ([]string, error)
+	Close() error
+}
