@@ -45,6 +45,8 @@ var (
 	ErrCleaned = errors.New("cleaned")
 	// ErrBadName: a text is no instant and no range.
 	ErrBadName = errors.New("not an instant")
+	// ErrMoving: an upgrade is moving the table's timeline. It is worth another try.
+	ErrMoving = timeline.ErrMoving
 )
 
 // class gives an error of an inner package the class that callers know.
@@ -231,6 +233,15 @@ func (t *Table) current() *state {
 
 // State names what Refresh last saw of the table: the same for equal properties and timelines, on every host.
 func (t *Table) State() string { return t.current().name }
+
+// Folders are those whose entries change when the table does.
+func (t *Table) Folders() []string {
+	c := t.current().config
+	if c.TimelinePath == timeline.MetaFolder {
+		return []string{timeline.MetaFolder}
+	}
+	return []string{timeline.MetaFolder, c.TimelinePath}
+}
 
 type noMemo struct{}
 

@@ -14,12 +14,14 @@ import (
 // aboutDir holds what the daemon knows of a table, as JSON files that are made when they are read.
 type aboutDir struct{ tab *table }
 
+const statusName = "status"
+
 // about are the files, by name.
 var about = map[string]func(ctx context.Context, tab *table) (any, error){
 	"configuration": func(_ context.Context, tab *table) (any, error) { return tab.hudi.Info(), nil },
 	"partitions":    func(ctx context.Context, tab *table) (any, error) { return tab.partitions(ctx) },
 	"schema":        func(ctx context.Context, tab *table) (any, error) { return tab.schema(ctx) },
-	"status":        func(_ context.Context, tab *table) (any, error) { return tab.t.status(), nil },
+	statusName:      func(_ context.Context, tab *table) (any, error) { return tab.t.status(), nil },
 	"timeline":      func(ctx context.Context, tab *table) (any, error) { return tab.hudi.Timeline(ctx) },
 }
 
@@ -52,6 +54,9 @@ type aboutFile struct {
 }
 
 func (f *aboutFile) text(ctx context.Context) ([]byte, error) {
+	if err := f.tab.missing(); err != nil && f.name != statusName {
+		return nil, err
+	}
 	v, err := about[f.name](ctx, f.tab)
 	if err != nil {
 		return nil, classify(err)

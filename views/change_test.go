@@ -815,3 +815,37 @@ func TestNotATable(t *testing.T) {
 		t.Errorf("access denied: %v", err)
 	}
 }
+
+// A local table is not only polled: a commit is heard of.
+func TestHeard(t *testing.T) {
+	for _, name := range []string{"t6_cow_partitioned", "t9_mor_logs"} {
+		f := load(t, name)
+		dir := t.TempDir()
+		put(t, dir, f.upTo(1))
+		tree := openTree(t, fileStore(t, dir), &views.Options{PollInterval: time.Hour})
+		changed := make(chan struct{}, 1000)
+		tree.OnChange(func() { changed <- struct{}{} })
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { tree.Run(ctx) })
+		// Whether the folder is watched by now shows only when something is heard: what came too early is done again.
+		waitFor(t, func() bool {
+			put(t, dir, f.upTo(2))
+			select {
+			case <-changed:
+				return true
+			case <-time.After(50 * time.Millisecond):
+				return false
+			}
+		})
+		for n := 3; n <= len(f.Timeline); n++ {
+			put(t, dir, f.upTo(n))
+			waitFor(t, func() bool {
+				x, err := mustFind(t, tree.Root(), "latest").Xattrs(t.Context())
+				return err == nil && x["user.hudi.instant"] == f.Timeline[n-1].Requested
+			})
+		}
+		cancel()
+		running.Wait()
+	}
+}

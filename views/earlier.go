@@ -18,12 +18,8 @@ func (tab *table) earlier(ctx context.Context, where, name string) (Node, error)
 	if !tab.layout().mayHave(name) {
 		return nil, notFound(name) // what tools ask for in every folder
 	}
-	changed, err := tab.refresh(ctx)
-	if err != nil {
+	if err := tab.lookAgain(ctx); err != nil {
 		return nil, classify(err)
-	}
-	if changed {
-		tab.t.tell()
 	}
 	now, err := tab.view(ctx, hudi.Latest())
 	if err != nil {

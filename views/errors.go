@@ -27,6 +27,7 @@ var classes = []struct{ inner, outer error }{
 	{hudi.ErrRefused, ErrRefused},
 	{hudi.ErrUnsupported, ErrRefused},
 	{hudi.ErrBadName, fs.ErrNotExist},
+	{hudi.ErrNotTable, fs.ErrNotExist},
 	{storage.ErrPermission, fs.ErrPermission},
 	{cache.ErrFull, ErrNoSpace},
 }

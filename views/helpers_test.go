@@ -245,6 +245,10 @@ func content(ctx context.Context, n views.Node) (data []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
+	return readAll(ctx, h)
+}
+
+func readAll(ctx context.Context, h views.Handle) (data []byte, err error) {
 	buf := make([]byte, 1<<15)
 	for {
 		n, err := h.ReadAt(ctx, buf, int64(len(data)))
@@ -257,6 +261,8 @@ func content(ctx context.Context, n views.Node) (data []byte, err error) {
 		data = append(data, buf[:n]...)
 	}
 }
+
+func sumOf(data []byte) [32]byte { return sha256.Sum256(data) }
 
 // a seen is what walking over a node showed.
 type seen struct {

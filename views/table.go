@@ -33,9 +33,10 @@ type table struct {
 
 	mu    sync.Mutex
 	views map[answer]*viewDir // guarded by mu
+	gone  error               // guarded by mu; says that there is no table any more, nil while there is
 }
 
-// refresh looks for new commits.
+// refresh looks for new commits, and tells whether anything changed: new ones, or that the table is gone, or there again.
 func (tab *table) refresh(ctx context.Context) (bool, error) {
 	select {
 	case tab.refreshing <- struct{}{}:
@@ -45,14 +46,37 @@ func (tab *table) refresh(ctx context.Context) (bool, error) {
 	}
 	changed, err := tab.hudi.Refresh(ctx)
 	if err != nil {
-		return false, fmt.Errorf("table %s: %w", tab.name(), err)
+		err = fmt.Errorf("table %s: %w", tab.name(), err)
+	}
+	gone := errors.Is(err, hudi.ErrNotTable)
+	if err != nil && !gone {
+		return false, err
+	}
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	if gone != (tab.gone != nil) {
+		changed, tab.gone = true, err
 	}
 	if changed {
-		tab.mu.Lock()
-		defer tab.mu.Unlock()
 		clear(tab.views) // nobody finds those of the old state any more
 	}
-	return changed, nil
+	return changed, err
+}
+
+// lookAgain refreshes the table for somebody who has found it out of date.
+func (tab *table) lookAgain(ctx context.Context) error {
+	changed, err := tab.refresh(ctx)
+	if changed {
+		tab.t.tell()
+	}
+	return err
+}
+
+// missing says that there is no table any more, nil while there is.
+func (tab *table) missing() error {
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	return classify(tab.gone)
 }
 
 func (tab *table) name() string {
@@ -67,8 +91,11 @@ func (tab *table) name() string {
 func (tab *table) view(ctx context.Context, q hudi.Query) (Dir, error) {
 	state := tab.hudi.State()
 	tab.mu.Lock()
-	dir := tab.views[answer{q, state}]
+	dir, gone := tab.views[answer{q, state}], tab.gone
 	tab.mu.Unlock()
+	if gone != nil {
+		return &refusedDir{inode: inodeOf("no view", tab.path, q.String()), err: classify(gone), at: tab.modTime()}, nil
+	}
 	if dir != nil {
 		return dir, nil
 	}
@@ -193,6 +220,9 @@ func (d *asOfDir) Attr(context.Context) (Attr, error) {
 func (d *asOfDir) Xattrs(context.Context) (map[string]string, error) { return nil, nil }
 
 func (d *asOfDir) Entries(ctx context.Context) ([]Entry, error) {
+	if err := d.tab.missing(); err != nil {
+		return nil, err
+	}
 	instants, err := d.tab.hudi.Servable(ctx)
 	if err != nil {
 		return nil, classify(err)
@@ -236,6 +266,9 @@ func (d *rangesDir) Xattrs(ctx context.Context) (map[string]string, error) {
 }
 
 func (d *rangesDir) Entries(ctx context.Context) ([]Entry, error) {
+	if err := d.tab.missing(); err != nil {
+		return nil, err
+	}
 	times, err := d.times(ctx)
 	if err != nil || !d.lists {
 		return nil, classify(err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dgraph-io/ristretto/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hudifs/hudifs/cache"
 	"github.com/hudifs/hudifs/hudi"
@@ -58,6 +60,7 @@ type Options struct {
 // Tree shows a table, or all tables below a folder. It may be used from many goroutines.
 type Tree struct {
 	store    *storage.Counting
+	watcher  storage.Watcher // nil where the store hears of nothing
 	opts     Options
 	memo     *ristretto.Cache[string, any]
 	rendered chan struct{} // holds a token for each rendering that runs
@@ -78,6 +81,7 @@ func Open(ctx context.Context, s storage.Store, o *Options) (*Tree, error) {
 	if o != nil {
 		t.opts = *o
 	}
+	t.watcher, _ = s.(storage.Watcher)
 	if err := t.setDefaults(); err != nil {
 		return nil, err
 	}
@@ -170,23 +174,35 @@ func (t *Tree) OnChange(f func()) {
 }
 
 // Refresh looks for new commits of all tables that have been used.
-func (t *Tree) Refresh(ctx context.Context) error {
+func (t *Tree) Refresh(ctx context.Context) error { return t.refresh(ctx, t.tables()) }
+
+// tables are those that have been used.
+func (t *Tree) tables() []*table {
 	t.mu.Lock()
-	tables := make([]*table, 0, len(t.known))
-	for _, tab := range t.known {
-		tables = append(tables, tab)
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Values(t.known))
+}
+
+// refreshAtOnce is how many tables are looked at at once.
+const refreshAtOnce = 16
+
+func (t *Tree) refresh(ctx context.Context, tables []*table) error {
+	var changed atomic.Bool
+	errs := make([]error, len(tables))
+	var g errgroup.Group
+	g.SetLimit(refreshAtOnce)
+	for i, tab := range tables {
+		g.Go(func() error {
+			c, err := tab.refresh(ctx)
+			if c {
+				changed.Store(true)
+			}
+			errs[i] = err
+			return nil
+		})
 	}
-	t.mu.Unlock()
-	changed := false
-	var errs []error
-	for _, tab := range tables {
-		c, err := tab.refresh(ctx)
-		changed = changed || c
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if changed {
+	_ = g.Wait() // they are in errs
+	if changed.Load() {
 		t.tell()
 	}
 	return errors.Join(errs...)
@@ -202,18 +218,25 @@ func (t *Tree) tell() {
 	}
 }
 
-// Run refreshes at each poll interval until ctx ends.
+// Run looks for new commits of the tables that have been used, until ctx ends: at each poll interval, and where the store hears of changes,
+// when there are some.
 func (t *Tree) Run(ctx context.Context) {
 	tick := time.NewTicker(t.opts.PollInterval)
 	defer tick.Stop()
+	f := t.newFollower(ctx)
+	defer func() { _ = f.close() }() // nothing can be done about it
 	failing := ""
 	for {
+		var tables []*table
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			f.follow(ctx)
+			tables = t.tables()
+		case tables = <-f.heard:
 		}
-		err := t.Refresh(ctx)
+		err := t.refresh(ctx, tables)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -232,6 +255,9 @@ func (t *Tree) table(ctx context.Context, where string) (*table, error) {
 	tab := t.known[where]
 	t.mu.Unlock()
 	if tab != nil {
+		if tab.missing() != nil { // it was listed again
+			return tab, tab.lookAgain(ctx)
+		}
 		return tab, nil
 	}
 	rules := hudi.MergeRules(t.opts.MergeRules)

@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	metaFolder     = ".hoodie"
-	propertiesFile = metaFolder + "/hoodie.properties"
-	backupFile     = metaFolder + "/hoodie.properties.backup"
+	// MetaFolder is where a table keeps what it knows of itself.
+	MetaFolder     = ".hoodie"
+	propertiesFile = MetaFolder + "/hoodie.properties"
+	backupFile     = MetaFolder + "/hoodie.properties.backup"
+	timelineFolder = "timeline" // of layout 2, unless the table has another
 
 	// The schema of a table of thousands of columns takes less than this.
 	maxProperties = 16 << 20
@@ -135,7 +137,7 @@ func readProperties(ctx context.Context, s storage.Store) (file string, props ma
 		case err == nil || wait > lastWait:
 			return file, props, err
 		case errors.Is(err, ErrNotTable):
-			if _, noFolder := s.List(ctx, metaFolder); noFolder != nil {
+			if _, noFolder := s.List(ctx, MetaFolder); noFolder != nil {
 				return file, props, err
 			}
 		case !errors.Is(err, ErrCorrupt):
@@ -253,7 +255,7 @@ func newConfig(file string, m map[string]string) (*Config, error) {
 		Version:      p.int(0, "hoodie.table.version"),
 		Type:         TableType(p.get(string(CopyOnWrite), "hoodie.table.type")),
 		TableFormat:  p.get("native", "hoodie.table.format"),
-		TimelinePath: metaFolder,
+		TimelinePath: MetaFolder,
 
 		RecordKeys:         p.list("hoodie.table.recordkey.fields"),
 		OrderingFields:     p.list("hoodie.table.ordering.fields", "hoodie.table.precombine.field"),
@@ -307,10 +309,10 @@ func (c *Config) readLayout(p *properties) {
 	}
 	c.Layout = p.int(byVersion, "hoodie.timeline.layout.version")
 	if c.Layout == 2 {
-		c.TimelinePath = p.folder(metaFolder, "timeline", "hoodie.timeline.path")
+		c.TimelinePath = p.folder(MetaFolder, timelineFolder, "hoodie.timeline.path")
 		c.HistoryPath = p.folder(c.TimelinePath, "history", "hoodie.timeline.history.path")
 	} else {
-		c.ArchivePath = p.folder(metaFolder, "archived", "hoodie.archivelog.folder")
+		c.ArchivePath = p.folder(MetaFolder, "archived", "hoodie.archivelog.folder")
 	}
 }
 

@@ -13,6 +13,8 @@ var (
 	ErrNotTable    = errors.New("not a Hudi table")
 	ErrUnsupported = errors.New("not supported")
 	ErrCorrupt     = errors.New("damaged")
+	// ErrMoving: an upgrade is moving the timeline from one layout to the other. It is worth another try, unless the upgrade died.
+	ErrMoving = errors.New("the table is being upgraded")
 )
 
 // CorruptError says where a file is not what the format demands. It is an ErrCorrupt.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -40,7 +41,7 @@ type FileGroup struct {
 	FileID    string
 }
 
-// Load lists the active timeline once.
+// Load lists the active timeline once. Errors: ErrMoving, and those of the store.
 func Load(ctx context.Context, s storage.Store, c *Config) (*Timeline, error) {
 	return load(ctx, s, c, newMemo(), nil)
 }
@@ -76,9 +77,37 @@ func load(ctx context.Context, s storage.Store, c *Config, m *memo, known *Timel
 	if known != nil && known.fingerprint == fingerprint {
 		return known, nil
 	}
+	if err := checkMoving(ctx, s, c, entries); err != nil {
+		return nil, err
+	}
 	t := &Timeline{store: s, config: c, memo: m, archive: &lazy[*archive]{}, fingerprint: fingerprint}
 	t.setInstants(collapse(files))
 	return t, nil
+}
+
+// checkMoving looks for instants in the folder of the other layout. An upgrade to layout 2, or back, moves one file after the other
+// before it changes the properties (hudi-client-common: SevenToEightUpgradeHandler): until then neither folder has the whole timeline.
+func checkMoving(ctx context.Context, s storage.Store, c *Config, entries []storage.Entry) error {
+	folder, layout := MetaFolder, 1
+	if c.Layout == 1 {
+		folder, layout = path.Join(MetaFolder, timelineFolder), 2
+		if !slices.ContainsFunc(entries, func(e storage.Entry) bool { return e.Dir && e.Name == timelineFolder }) {
+			return nil
+		}
+	}
+	if folder == c.TimelinePath {
+		return nil
+	}
+	others, err := s.List(ctx, folder)
+	if err != nil && !errors.Is(err, storage.ErrNotExist) {
+		return err
+	}
+	for _, e := range others {
+		if _, ok := instantOf(e, layout); ok {
+			return fmt.Errorf("%w: %s lies in the other layout's folder", ErrMoving, path.Join(folder, e.Name))
+		}
+	}
+	return nil
 }
 
 // setInstants finds out what is committed.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hudifs/hudifs/storage"
@@ -302,5 +303,42 @@ func TestLoadCancelled(t *testing.T) {
 	}
 	if _, err := tl.History(t.Context()); err != nil {
 		t.Errorf("a failure was remembered: %v", err)
+	}
+}
+
+// An upgrade, or the way back, moves the timeline before it changes the properties.
+func TestMoving(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		version int
+		files   files
+		moving  bool
+	}{
+		{"layout 1", 6, files{"1.commit": ""}, false},
+		{"layout 1, an empty folder", 6, files{"1.commit": "", "/.hoodie/timeline/history/x": ""}, false},
+		{"layout 1, the first file has been moved", 6, files{"1.commit": "", "2.commit": "", "/.hoodie/timeline/1.commit.requested": ""}, true},
+		{"layout 1, nothing is left", 6, files{"/.hoodie/timeline/1_2.commit": ""}, true},
+		{"layout 2", 9, files{"1_2.commit": "", "/.hoodie/x.commit": ""}, false},
+		{"layout 2, going back", 9, files{"1_2.commit": "", "/.hoodie/1.commit": ""}, true},
+	} {
+		_, m := table(t, c.version, nil)
+		for name, data := range c.files {
+			folder := map[int]string{6: ".hoodie/", 9: ".hoodie/timeline/"}[c.version]
+			if full, ok := strings.CutPrefix(name, "/"); ok {
+				folder, name = "", full
+			}
+			m.Put(folder+name, []byte(data))
+		}
+		config, err := LoadConfig(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(t.Context(), m, config); errors.Is(err, ErrMoving) != c.moving || !c.moving && err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	config := &Config{Layout: 2, TimelinePath: MetaFolder}
+	if _, err := Load(t.Context(), mem(files{".hoodie/1.commit": "", ".hoodie/1_2.commit": ""}), config); err != nil {
+		t.Errorf("a timeline that lies where layout 1 has it: %v", err)
 	}
 }
