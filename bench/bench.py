@@ -44,7 +44,7 @@ def main():
             results += measure.run(name, EXPERIMENTS[name](place), args.rounds)
     finally:
         place.clear()
-    text = "\n".join(report.page(results, place, args.rounds, load))
+    text = "\n".join(report.page(results, EXPERIMENTS, place, args.rounds, load))
     print(text)
     if args.output:
         with open(args.output, "w") as f:

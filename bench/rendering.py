@@ -12,10 +12,12 @@ def random(place, state):
         "hudifs": partial(render, place, table),
         "DuckDB COPY": partial(job, "duckdb_copy", table, place.path("copy.parquet")),
         "hudi-rs": partial(job, "hudi_rs_read", table),
+        "DuckDB on the base files": partial(job, "duckdb_query", table, "*"),
     }
     lines = [
         Comparison(f"render a MOR slice to Parquet, 15 % of the keys touched at random, {state}", "hudifs", "DuckDB COPY", 0.6, 0.4),
         Comparison(f"the same, to Arrow by the peer, {state}", "hudifs", "hudi-rs", 0.7, 0.45),
+        Comparison(f"the same, to Arrow by the peer, without the logs, {state}", "hudifs", "DuckDB on the base files"),
     ]
     if place.spark:
         sides["Spark"] = partial(place.spark_job, "read", table)

@@ -41,15 +41,18 @@ Hudi {hudi} wrote the tables, each of one file group unless it says otherwise:
 - {wide:,} rows of 100 columns, one log file with 15 % of the keys, at random;
 - copy-on-write, {rows:,} rows of 22 columns, not compressed;
 - {commits_rows:,} rows of 22 columns and {commits} commits, each but the first with 1 % of the keys;
-- {files:,} small files, a thousand for each commit and folder, made without Spark: the files of a folder are hard links to one."""
+- {files:,} small files, a thousand for each commit and folder, made without Spark: the files of a folder are hard links to one.
+
+`make bench ONLY='render-* wide'` measures some of these, and only prints them: {names}."""
 
 
-def page(results, place, rounds, load):
+def page(results, names, place, rounds, load):
     yield INTRODUCTION.format(date=dt.date.today(), rounds=rounds, versions=versions(place), machine=machine(), load=load)
     for r in results:
         yield absolute(r) if isinstance(r.line, Absolute) else comparison(r)
     sizes = place.tables.sizes
-    yield TABLES.format(hudi=HUDI, rows=sizes["random"][0], wide=sizes["wide"][0], commits_rows=sizes["commits"][0], commits=sizes["commits"][1], files=sizes["files"][0])
+    yield TABLES.format(hudi=HUDI, rows=sizes["random"][0], wide=sizes["wide"][0], commits_rows=sizes["commits"][0], commits=sizes["commits"][1], files=sizes["files"][0],
+                        names=", ".join(names))
 
 
 def comparison(result):
