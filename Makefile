@@ -10,6 +10,7 @@ PKG     ?= ./...
 RUN     ?= .
 TIME    ?= 30s
 NAME    ?=
+SEED    ?=
 CASES   ?= ../shared/corpus
 BIN     ?= ./hudifs
 ROUNDS  ?= 5
@@ -81,6 +82,22 @@ lint: ## golangci-lint, built from tools/go.mod (minutes the first time)
 .PHONY: fuzz
 fuzz: ## run each fuzz target for TIME=30s, or only NAME=
 	@scripts/fuzz.sh $(TIME) $(NAME)
+
+.PHONY: spark
+spark:
+	@scripts/spark.sh -c ''
+
+.PHONY: soak
+soak: TIME = 10m
+soak: deps spark build ## write with Spark and Hudi, read, kill, damage; compare each answer (TIME=10m SEED=; root, Java 17)
+	.venv/bin/python soak/soak.py --time $(TIME) $(if $(SEED),--seed $(SEED)) --report docs/reliability.md ./hudifs
+
+.PHONY: test-spark
+test-spark: deps spark build ## the tests that need Spark: a minute of the soak, a cluster of two workers (root, Java 17)
+	@status=0; \
+	.venv/bin/python soak/soak.py --time 60s $(if $(SEED),--seed $(SEED)) ./hudifs || status=1; \
+	scripts/spark.sh soak/cluster.py ./hudifs || status=1; \
+	exit $$status
 
 .PHONY: demo
 demo: ## mount a small real Hudi table and query it with DuckDB
