@@ -34,9 +34,12 @@ func openAvro(r io.ReaderAt, b Block) (content, error) {
 
 func (a *avroContent) count() int { return a.rows }
 
-func (a *avroContent) has(name string) bool {
-	_, ok := a.typ.Field(name)
-	return ok
+func (a *avroContent) names() []string {
+	out := make([]string, len(a.typ.Fields))
+	for i, f := range a.typ.Fields {
+		out[i] = f.Name
+	}
+	return out
 }
 
 func (a *avroContent) columns(target *schema.Message, leaves []int) ([]*column.Vector, error) {

@@ -4,18 +4,23 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 
 	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/schema"
 )
 
 // Data are the records of a data block. It may be used by several goroutines at once.
-type Data struct{ content content }
+type Data struct {
+	content content
+	has     func() map[string]bool // the columns
+}
 
 // content is what each kind of data block can do.
 type content interface {
 	count() int
-	has(name string) bool
+	// names are those of the columns.
+	names() []string
 	columns(target *schema.Message, leaves []int) ([]*column.Vector, error)
 }
 
@@ -33,7 +38,13 @@ func OpenData(r io.ReaderAt, b Block) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Data{c}, nil
+	return &Data{c, sync.OnceValue(func() map[string]bool {
+		has := map[string]bool{}
+		for _, name := range c.names() {
+			has[name] = true
+		}
+		return has
+	})}, nil
 }
 
 func unreadable(b *Block) error {
@@ -59,7 +70,7 @@ func checkOffsets(v *column.Vector) error {
 func (d *Data) Rows() int { return d.content.count() }
 
 // Has tells whether the records have a column, even if it is null in all of them.
-func (d *Data) Has(column string) bool { return d.content.has(column) }
+func (d *Data) Has(column string) bool { return d.has()[column] }
 
 // Columns decodes some leaves of a target schema: for each a vector with an entry in every row, laid out as the target wants.
 // Columns that the records lack are null. A null that the target can't hold is an error.

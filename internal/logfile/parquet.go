@@ -47,7 +47,13 @@ func (p *parquetContent) schema() *schema.Message { return p.block.names.Message
 
 func (p *parquetContent) count() int { return int(p.file.NumRows) }
 
-func (p *parquetContent) has(name string) bool { return p.schema().Field(name) != nil }
+func (p *parquetContent) names() []string {
+	var out []string
+	for _, n := range p.schema().Fields {
+		out = append(out, n.Name)
+	}
+	return out
+}
 
 func (p *parquetContent) columns(target *schema.Message, leaves []int) ([]*column.Vector, error) {
 	maps, err := schema.Project(p.schema(), target)

@@ -72,6 +72,9 @@ func (s *Internal) UnmarshalJSON(b []byte) error {
 
 // ParseInternal reads the latest_schema of a commit.
 func ParseInternal(text string) (*Internal, error) {
+	if err := checkNesting([]byte(text)); err != nil {
+		return nil, err
+	}
 	s := &Internal{}
 	if err := json.Unmarshal([]byte(text), s); err != nil {
 		return nil, invalid("internal schema: %v", err)
@@ -81,6 +84,9 @@ func ParseInternal(text string) (*Internal, error) {
 
 // ParseHistory reads the content of a schemacommit file: all schemas that the table has had.
 func ParseHistory(text []byte) ([]*Internal, error) {
+	if err := checkNesting(text); err != nil {
+		return nil, err
+	}
 	var raw struct {
 		Schemas []*Internal `json:"schemas"`
 	}
@@ -93,6 +99,28 @@ func ParseHistory(text []byte) ([]*Internal, error) {
 	return raw.Schemas, nil
 }
 
+// checkNesting refuses a JSON text that is nested deeper than that of any schema: each level is read once for every level that it lies in.
+func checkNesting(text []byte) error {
+	const deepest = 4 * maxDepth
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > deepest {
+				return invalid("internal schema: at byte %d: nested deeper than %d", i, deepest)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
 // Renaming gives the columns of a file, written under one schema, the names that they have under another. nil changes nothing.
 type Renaming struct{ File, Query *Internal }
 
@@ -101,28 +129,28 @@ const gone = "\x00"
 
 // names finds the new name of each field of a record, and what goes on below it.
 func (r *Renaming) names(file, query *internalType) func(name string) (string, *internalType, *internalType) {
-	return func(name string) (string, *internalType, *internalType) {
-		if file == nil {
-			return name, nil, nil
+	if file == nil {
+		return func(name string) (string, *internalType, *internalType) { return name, nil, nil }
+	}
+	fields := make(map[string]*internalField, len(file.fields))
+	for i := range slices.Backward(file.fields) {
+		fields[file.fields[i].Name] = &file.fields[i]
+	}
+	now := map[int]*internalField{}
+	if query != nil {
+		for i := range slices.Backward(query.fields) {
+			now[query.fields[i].ID] = &query.fields[i]
 		}
-		for i := range file.fields {
-			f := &file.fields[i]
-			if f.Name != name {
-				continue
-			}
-			if query != nil {
-				for j := range query.fields {
-					if q := &query.fields[j]; q.ID == f.ID {
-						return q.Name, &f.Type, &q.Type
-					}
-				}
-			}
+	}
+	return func(name string) (string, *internalType, *internalType) {
+		f := fields[name]
+		switch {
+		case f == nil && IsMeta(name):
+			return name, nil, nil
+		case f == nil || now[f.ID] == nil:
 			return gone + name, nil, nil
 		}
-		if IsMeta(name) {
-			return name, nil, nil
-		}
-		return gone + name, nil, nil
+		return now[f.ID].Name, &f.Type, &now[f.ID].Type
 	}
 }
 

@@ -73,6 +73,19 @@ func named(nodes []*Node, name string) *Node {
 	return nil
 }
 
+// lookup finds nodes among siblings as named does, for who looks for many: of a hundred thousand columns each would look at all others.
+func lookup(nodes []*Node) func(name string) *Node {
+	const few = 16
+	if len(nodes) <= few {
+		return func(name string) *Node { return named(nodes, name) }
+	}
+	first := make(map[string]*Node, len(nodes))
+	for _, n := range slices.Backward(nodes) {
+		first[n.Name] = n
+	}
+	return func(name string) *Node { return first[name] }
+}
+
 // Leaf finds the leaf of a column that is primitive.
 func (m *Message) Leaf(name string) *Node {
 	if f := m.Field(name); f != nil && f.Shape == LeafShape {

@@ -105,8 +105,9 @@ func (l LeafMap) applyLevels(dst, src *column.Vector) error {
 // that the target lacks are left out; those that the source lacks are null.
 func Project(source, target *Message) ([]LeafMap, error) {
 	p := projector{out: make([]LeafMap, len(target.Leaves))}
+	find := lookup(source.Fields)
 	for _, t := range target.Fields {
-		s := source.Field(t.Name)
+		s := find(t.Name)
 		if s == nil {
 			if err := p.absent(t, nil, nil); err != nil {
 				return nil, err
@@ -172,8 +173,9 @@ func (p *projector) node2(s, t *Node, levels []uint8) error {
 }
 
 func (p *projector) fields(s, t *Node, levels []uint8) error {
+	find := lookup(s.Children)
 	for _, tc := range t.Children {
-		sc := named(s.Children, tc.Name)
+		sc := find(tc.Name)
 		if sc == nil {
 			if err := p.absent(tc, s, levels); err != nil {
 				return err

@@ -18,13 +18,14 @@ func Target(table *Type, like *Message) (*Message, error) {
 	if n := table.size(maxFields); n > maxFields {
 		return nil, invalid("a schema of more than %d columns", maxFields)
 	}
+	var forms []*Node
+	if like != nil {
+		forms = like.Fields
+	}
 	var fields []*Node
+	find := lookup(forms)
 	for _, f := range table.Fields {
-		var form *Node
-		if like != nil {
-			form = like.Field(f.Name)
-		}
-		n, err := targetNode(f.Name, f.Type, form)
+		n, err := targetNode(f.Name, f.Type, find(f.Name))
 		if err != nil {
 			return nil, err
 		}
@@ -84,12 +85,13 @@ func targetStruct(name string, t *Type, form *Node) (*Node, error) {
 		return nil, invalid("column %s: a record without fields has no Parquet form", name)
 	}
 	n := &Node{Name: name, Repetition: Optional, Shape: StructShape}
+	var forms []*Node
+	if form != nil && form.Shape == StructShape {
+		forms = form.Children
+	}
+	find := lookup(forms)
 	for _, f := range t.Fields {
-		var ff *Node
-		if form != nil && form.Shape == StructShape {
-			ff = named(form.Children, f.Name)
-		}
-		c, err := targetNode(f.Name, f.Type, ff)
+		c, err := targetNode(f.Name, f.Type, find(f.Name))
 		if err != nil {
 			return nil, err
 		}
