@@ -44,29 +44,15 @@ func TestLargeTable(t *testing.T) {
 // had.
 func peakMemory(t *testing.T, m mounted) int64 {
 	t.Helper()
-	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range processes {
-		args, err := os.ReadFile(p)
-		if err != nil || !strings.Contains(string(args), "\x00"+m.dir) {
-			continue // gone, or another's
-		}
-		status, err := os.ReadFile(filepath.Join(filepath.Dir(p), "status"))
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(status)) {
-			if f := strings.Fields(line); len(f) == 3 && f[0] == "VmHWM:" {
-				n, err := strconv.ParseInt(f[1], 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return n << 10
+	for line := range strings.Lines(readFile(t, fmt.Sprintf("/proc/%d/status", m.daemon(t)))) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmHWM:" {
+			n, err := strconv.ParseInt(f[1], 10, 64)
+			if err != nil {
+				t.Fatal(err)
 			}
+			return n << 10
 		}
 	}
-	t.Fatal("no daemon of this mount is running")
+	t.Fatal("the daemon's status tells no peak")
 	return 0
 }

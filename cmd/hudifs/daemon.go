@@ -15,7 +15,8 @@ import (
 //
 //	parent   runs the child with a pipe as its standard error, and another one as descriptor 3
 //	child    mounts; then turns its standard error to the log file, and writes a byte to descriptor 3
-//	parent   ends with 0; or, where descriptor 3 is closed without a byte, prints what the child said and takes over its status
+//	parent   prints what the child said until then, which are warnings, and ends with 0; or, where descriptor 3 is closed
+//	         without a byte, prints the reason and takes over the child's status
 
 // daemonVar tells a process that it is the daemon.
 const daemonVar = "HUDIFS_DAEMON"
@@ -58,12 +59,15 @@ func startDaemon() error {
 		all, _ := io.ReadAll(saidIn)
 		said <- all
 	}()
-	if n, _ := readyIn.Read(make([]byte, 1)); n == 1 {
-		return cmd.Process.Release()
+	ready, _ := readyIn.Read(make([]byte, 1))
+	if ready == 0 {
+		err = cmd.Wait()
 	}
-	err = cmd.Wait()
 	if _, err := os.Stderr.Write(<-said); err != nil {
 		return err
+	}
+	if ready == 1 {
+		return cmd.Process.Release()
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 {

@@ -110,7 +110,11 @@ func main() {
 	}
 	err := root.ExecuteContext(ctx)
 	if err != nil && !errors.As(err, new(daemonError)) {
-		fmt.Fprintln(os.Stderr, "hudifs:", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
+		fmt.Fprintln(os.Stderr, "hudifs:", oneLine(err))
 	}
 	os.Exit(exitStatus(err))
+}
+
+func oneLine(err error) string {
+	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 }

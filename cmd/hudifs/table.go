@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
-	"os"
 	"path"
 	"path/filepath"
 	"runtime/debug"
@@ -158,9 +157,4 @@ func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
 		err = io.EOF
 	}
 	return n, err
-}
-
-// logTo is a logger for a daemon without a terminal.
-func logTo(f *os.File, level slog.Level) *slog.Logger {
-	return slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: level}))
 }
