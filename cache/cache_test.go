@@ -269,7 +269,7 @@ func TestFailedRenderingLeavesNothing(t *testing.T) {
 			_, _ = w.Write([]byte("some"))
 			return broken
 		}, "broken"},
-		"panic":   {func(context.Context, *cache.Writer) error { panic("oh") }, "panicked: oh"},
+		"panic":   {func(context.Context, *cache.Writer) error { panic("oh") }, "panic: oh"},
 		"no end":  {func(context.Context, *cache.Writer) error { goexit(); return nil }, "did not return"},
 		"bad off": {func(_ context.Context, w *cache.Writer) error { _, err := w.WriteAt([]byte("x"), -1); return err }, "at -1"},
 	}

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
+
+	"github.com/hudifs/hudifs/internal/contain"
 )
 
 type renderFunc = func(ctx context.Context, w *Writer) error
@@ -141,22 +142,14 @@ func (d *Disk) obtain(ctx context.Context, key Key, size int64, render renderFun
 }
 
 // call runs render and turns a panic into an error.
-func (d *Disk) call(ctx context.Context, w *Writer, render renderFunc) (err error) {
+func (d *Disk) call(ctx context.Context, w *Writer, render renderFunc) error {
 	if d != nil {
 		d.mu.Lock()
 		d.count.renders++
 		d.mu.Unlock()
 	}
 	defer w.close()
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("rendering panicked: %v", p)
-			if d != nil {
-				d.log.Error("rendering panicked", "panic", p, "stack", string(debug.Stack()))
-			}
-		}
-	}()
-	return render(ctx, w)
+	return contain.Call(func() error { return render(ctx, w) })
 }
 
 // renderToDisk renders into a temporary file and makes it an entry. A *diskError means that it is the disk's fault.

@@ -41,7 +41,7 @@ func (l *listing) load(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("listing of what is no directory")
 	}
-	entries, err := dir.Entries(ctx)
+	entries, err := ask(ctx, l.n.m, dir.Entries, nil)
 	if err != nil {
 		return err
 	}

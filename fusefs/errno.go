@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"syscall"
 
+	"github.com/hudifs/hudifs/internal/contain"
 	"github.com/hudifs/hudifs/views"
 )
 
@@ -37,6 +38,7 @@ func errnoOf(err error) (syscall.Errno, slog.Level) {
 // fail turns an error into a number and logs it once, with the path that the application used and the cause.
 func (m *mount) fail(op, path string, err error) syscall.Errno {
 	errno, level := errnoOf(err)
-	m.log.Log(context.Background(), level, op+" failed", "fs", m.name, "path", "/"+path, "errno", errno.Error(), "err", err)
+	about := append([]any{"fs", m.name, "path", "/" + path, "errno", errno.Error()}, contain.LogArgs(err)...)
+	m.log.Log(context.Background(), level, op+" failed", about...)
 	return errno
 }

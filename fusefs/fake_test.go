@@ -20,7 +20,8 @@ var born = time.Date(2026, 11, 30, 0, 22, 8, 95_000_000, time.UTC)
 type fakeNode struct {
 	attr   views.Attr
 	xattrs map[string]string
-	err    error // of Lookup, Entries and Open
+	err    error  // of Lookup, Entries and Open
+	wait   func() // before all but Attr
 	stats  atomic.Int64
 }
 
@@ -29,7 +30,16 @@ func (n *fakeNode) Attr(context.Context) (views.Attr, error) {
 	return n.attr, nil
 }
 
-func (n *fakeNode) Xattrs(context.Context) (map[string]string, error) { return n.xattrs, nil }
+func (n *fakeNode) Xattrs(context.Context) (map[string]string, error) {
+	n.pause()
+	return n.xattrs, nil
+}
+
+func (n *fakeNode) pause() {
+	if n.wait != nil {
+		n.wait()
+	}
+}
 
 type fakeDir struct {
 	fakeNode
@@ -44,6 +54,7 @@ func newDir(inode uint64, frozen bool, children map[string]views.Node) *fakeDir 
 }
 
 func (d *fakeDir) Lookup(_ context.Context, name string) (views.Node, error) {
+	d.pause()
 	if d.onLookup != nil {
 		d.onLookup(name)
 	}
@@ -59,6 +70,7 @@ func (d *fakeDir) Lookup(_ context.Context, name string) (views.Node, error) {
 }
 
 func (d *fakeDir) Entries(context.Context) ([]views.Entry, error) {
+	d.pause()
 	if d.err != nil {
 		return nil, d.err
 	}
@@ -83,9 +95,11 @@ type fakeFile struct {
 	local   string // a file with the content
 	onOpen  func(ctx context.Context) error
 	readErr error
-	opens   atomic.Int64
-	reads   atomic.Int64
-	closes  atomic.Int64
+	// waitsInRead has reads wait instead of Open.
+	waitsInRead bool
+	opens       atomic.Int64
+	reads       atomic.Int64
+	closes      atomic.Int64
 }
 
 func newFile(inode uint64, content []byte) *fakeFile {
@@ -105,6 +119,9 @@ func bytesOf(seed uint64, n int) []byte {
 }
 
 func (f *fakeFile) Open(ctx context.Context) (views.Handle, error) {
+	if !f.waitsInRead {
+		f.pause()
+	}
 	f.opens.Add(1)
 	if f.onOpen != nil {
 		if err := f.onOpen(ctx); err != nil {
@@ -125,6 +142,9 @@ func (f *fakeFile) Open(ctx context.Context) (views.Handle, error) {
 type fakeHandle struct{ f *fakeFile }
 
 func (h *fakeHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
+	if h.f.waitsInRead {
+		h.f.pause()
+	}
 	h.f.reads.Add(1)
 	if h.f.readErr != nil {
 		return 0, h.f.readErr

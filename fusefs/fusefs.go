@@ -66,6 +66,8 @@ type Options struct {
 	FsName string
 	// Debug logs every request and reply.
 	Debug bool
+
+	patience time.Duration // see defaultPatience
 }
 
 // withDefaults returns a copy without zero values.
@@ -92,6 +94,9 @@ func (o *Options) withDefaults() Options {
 	if d.Logger == nil {
 		d.Logger = slog.Default()
 	}
+	if d.patience == 0 {
+		d.patience = defaultPatience
+	}
 	if d.FsName == "" {
 		d.FsName = subtype
 	}
@@ -107,6 +112,8 @@ type mount struct {
 	log               *slog.Logger
 	server            *fuse.Server
 	noPassthrough     atomic.Bool
+	patience          time.Duration
+	left              chan struct{} // holds a token for each call that was left behind; see ask
 }
 
 // Server is a mounted tree.
@@ -140,7 +147,7 @@ func Mount(root views.Dir, mountpoint string, o *Options) (*Server, error) {
 	}
 	m := &mount{
 		name: opts.FsName, uid: *opts.UID, gid: *opts.GID, lifetime: opts.EntryTimeout, log: opts.Logger,
-		fileBits: opts.FileMode & 0o7777, dirBits: opts.DirMode & 0o7777,
+		fileBits: opts.FileMode & 0o7777, dirBits: opts.DirMode & 0o7777, patience: opts.patience, left: make(chan struct{}, maxLeft),
 	}
 	m.noPassthrough.Store(opts.NoPassthrough)
 	top := &node{m: m}

@@ -424,7 +424,7 @@ func TestErrors(t *testing.T) {
 	for _, want := range []string{
 		`level=ERROR msg="open failed" fs=hudifs:trips path=/file-damaged errno="input/output error" err="bad magic at offset 12"`,
 		`level=INFO msg="opendir failed" fs=hudifs:trips path=/dir-refused`,
-		`path=/dir-cleaned/x`, `bad block`, `panic=boom`, `fake_test.go`, `a/b`, errShort.Error(),
+		`path=/dir-cleaned/x`, `bad block`, `err="panic: boom" stack=`, `fusefs_test.go`, `a/b`, errShort.Error(),
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q", want)

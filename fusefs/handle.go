@@ -48,7 +48,7 @@ func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, s
 	if !ok {
 		return nil, 0, syscall.EISDIR
 	}
-	h, err := file.Open(ctx)
+	h, err := ask(ctx, n.m, file.Open, func(h views.Handle) { _ = h.Close() })
 	if err != nil {
 		return nil, 0, n.m.fail("open", n.path(), err)
 	}
@@ -79,22 +79,29 @@ func (f *handle) checkSize() error {
 }
 
 func (f *direct) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	got, err := f.h.ReadAt(ctx, dest, off)
-	if err != nil {
-		return nil, f.n.m.fail("read", f.n.path(), fmt.Errorf("at offset %d: %w", off, err))
-	}
-	return fuse.ReadResultData(dest[:got]), 0
+	return f.read(ctx, len(dest), off, 0)
 }
 
+// Read gives fewer bytes than asked for only at the end of the file: the kernel would fill up the rest with zeros.
 func (f *handle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	got, err := f.h.ReadAt(ctx, dest, off)
-	if err == nil && got < len(dest) && off+int64(got) < f.size {
-		err = errShort // which the kernel would fill up with zeros
-	}
+	return f.read(ctx, len(dest), off, int(min(int64(len(dest)), f.size-off)))
+}
+
+// read gives up to size bytes, and at least as many as are promised.
+func (f *direct) read(ctx context.Context, size int, off int64, promised int) (fuse.ReadResult, syscall.Errno) {
+	b, err := ask(ctx, f.n.m, func(ctx context.Context) (*readBuffer, error) {
+		b := newReadBuffer(size)
+		n, err := f.h.ReadAt(ctx, b.data, off)
+		b.data = b.data[:n]
+		if err == nil && n < promised {
+			err = errShort
+		}
+		return b, err
+	}, (*readBuffer).Done)
 	if err != nil {
 		return nil, f.n.m.fail("read", f.n.path(), fmt.Errorf("at offset %d: %w", off, err))
 	}
-	return fuse.ReadResultData(dest[:got]), 0
+	return b, 0
 }
 
 func (f *direct) Release(context.Context) syscall.Errno {

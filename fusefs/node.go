@@ -51,15 +51,17 @@ func (n *node) child(ctx context.Context, name string) (*meaning, error) {
 	if !ok {
 		return nil, fmt.Errorf("%q looked up in what is no directory", name)
 	}
-	found, err := dir.Lookup(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	attr, err := found.Attr(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &meaning{found, attr}, nil
+	return ask(ctx, n.m, func(ctx context.Context) (*meaning, error) {
+		found, err := dir.Lookup(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		attr, err := found.Attr(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &meaning{found, attr}, nil
+	}, nil)
 }
 
 func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
@@ -131,7 +133,7 @@ func (n *node) Getattr(ctx context.Context, _ fs.FileHandle, out *fuse.AttrOut) 
 	attr := now.attr
 	if !attr.Frozen {
 		var err error
-		if attr, err = now.node.Attr(ctx); err != nil {
+		if attr, err = ask(ctx, n.m, now.node.Attr, nil); err != nil {
 			return n.m.fail("stat", n.path(), err)
 		}
 	}
@@ -149,7 +151,7 @@ func (n *node) Getxattr(ctx context.Context, attr string, dest []byte) (uint32, 
 	if !strings.HasPrefix(attr, "user.") {
 		return 0, syscall.EOPNOTSUPP // ls asks every file for its label and its ACL, until it hears that a device has none
 	}
-	all, err := n.now.Load().node.Xattrs(ctx)
+	all, err := ask(ctx, n.m, n.now.Load().node.Xattrs, nil)
 	if err != nil {
 		return 0, n.m.fail("getxattr", n.path(), err)
 	}
@@ -161,7 +163,7 @@ func (n *node) Getxattr(ctx context.Context, attr string, dest []byte) (uint32, 
 }
 
 func (n *node) Listxattr(ctx context.Context, dest []byte) (uint32, syscall.Errno) {
-	all, err := n.now.Load().node.Xattrs(ctx)
+	all, err := ask(ctx, n.m, n.now.Load().node.Xattrs, nil)
 	if err != nil {
 		return 0, n.m.fail("listxattr", n.path(), err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hudifs/hudifs/internal/contain"
 	"github.com/hudifs/hudifs/internal/fsview"
 	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/schema"
@@ -205,11 +206,10 @@ func (v *View) slices(ctx context.Context) ([]*File, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
 	for i, p := range partitions {
-		g.Go(func() error {
-			var err error
+		g.Go(contain.Func(func() (err error) {
 			found[i], shown[i], err = v.partition(gctx, lister, p, replaced)
 			return err
-		})
+		}))
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hudifs/hudifs/cache"
 	"github.com/hudifs/hudifs/hudi"
+	"github.com/hudifs/hudifs/internal/contain"
 	"github.com/hudifs/hudifs/storage"
 )
 
@@ -95,8 +96,12 @@ func Open(ctx context.Context, s storage.Store, o *Options) (*Tree, error) {
 		return nil, err
 	}
 	t.memo = memo
+	defer func() { // also after a panic
+		if t.root == nil {
+			memo.Close()
+		}
+	}()
 	if t.root, err = t.findTables(ctx); err != nil {
-		memo.Close()
 		return nil, err
 	}
 	return t, nil
@@ -193,11 +198,13 @@ func (t *Tree) refresh(ctx context.Context, tables []*table) error {
 	g.SetLimit(refreshAtOnce)
 	for i, tab := range tables {
 		g.Go(func() error {
-			c, err := tab.refresh(ctx)
-			if c {
-				changed.Store(true)
-			}
-			errs[i] = err
+			errs[i] = contain.Call(func() error {
+				c, err := tab.refresh(ctx)
+				if c {
+					changed.Store(true)
+				}
+				return err
+			})
 			return nil
 		})
 	}
@@ -244,7 +251,7 @@ func (t *Tree) Run(ctx context.Context) {
 			failing = ""
 		case err.Error() != failing: // once, not every two seconds
 			failing = err.Error()
-			t.opts.Logger.WarnContext(ctx, "looking for new commits failed", "err", err)
+			t.opts.Logger.WarnContext(ctx, "looking for new commits failed", contain.LogArgs(err)...)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hudifs/hudifs/hudi"
+	"github.com/hudifs/hudifs/internal/contain"
 	"github.com/hudifs/hudifs/storage"
 	"github.com/hudifs/hudifs/views"
 )
@@ -108,9 +109,12 @@ func main() {
 		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 		defer stop()
 	}
-	err := root.ExecuteContext(ctx)
+	err := contain.Call(func() error { return root.ExecuteContext(ctx) })
 	if err != nil && !errors.As(err, new(daemonError)) {
 		fmt.Fprintln(os.Stderr, "hudifs:", oneLine(err))
+		if p, ok := errors.AsType[*contain.PanicError](err); ok {
+			fmt.Fprintf(os.Stderr, "%s", p.Stack)
+		}
 	}
 	os.Exit(exitStatus(err))
 }

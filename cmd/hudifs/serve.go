@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hudifs/hudifs/fusefs"
+	"github.com/hudifs/hudifs/internal/contain"
 )
 
 // drainTime is how long a daemon that was told to end goes on serving files that are open.
@@ -79,7 +80,7 @@ func serve(ctx context.Context, c *config, tableDir, mountpoint, cacheDir string
 		onEach(ctx, hangups, func() {
 			log.Info("looking for new commits, as SIGHUP asks")
 			if err := t.Refresh(ctx); err != nil && ctx.Err() == nil {
-				log.Warn("refresh failed", "err", err)
+				log.Warn("refresh failed", contain.LogArgs(err)...)
 			}
 		})
 	})

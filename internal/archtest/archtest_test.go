@@ -23,25 +23,26 @@ const policy = `
 	storage:             -
 	storage/filestore:   storage
 	storage/storagetest: storage
-	cache:               -
+	cache:               internal/contain
 	merge:               -
 	internal/column:     -
 	internal/avro:       -
+	internal/contain:    -
 	internal/hfile:      -
 	internal/schema:     internal/column
 	internal/pqfile:     internal/schema internal/column
 	internal/logfile:    internal/hfile internal/pqfile internal/schema internal/column
 	internal/timeline:   storage internal/avro internal/logfile internal/pqfile internal/column
-	internal/fsview:     storage internal/logfile
+	internal/fsview:     storage internal/logfile internal/contain
 	internal/bootstrap:  storage internal/avro internal/hfile
-	internal/render:     storage merge internal/logfile internal/pqfile internal/schema internal/column
+	internal/render:     storage merge internal/contain internal/logfile internal/pqfile internal/schema internal/column
 	internal/changes:    internal/timeline internal/fsview internal/render internal/logfile internal/pqfile internal/schema internal/column
 	internal/rowdiff:    internal/pqfile internal/schema internal/column
-	internal/mdt:        storage internal/avro internal/hfile internal/logfile internal/timeline internal/fsview internal/render
-	hudi:                storage merge internal/mdt internal/bootstrap internal/changes internal/rowdiff internal/render internal/fsview internal/timeline internal/schema internal/logfile internal/pqfile
-	views:               storage cache hudi
-	fusefs:              storage views
-	cmd/hudifs:          storage storage/filestore cache hudi views fusefs
+	internal/mdt:        storage internal/contain internal/avro internal/hfile internal/logfile internal/timeline internal/fsview internal/render
+	hudi:                storage merge internal/contain internal/mdt internal/bootstrap internal/changes internal/rowdiff internal/render internal/fsview internal/timeline internal/schema internal/logfile internal/pqfile
+	views:               storage cache hudi internal/contain
+	fusefs:              storage views internal/contain
+	cmd/hudifs:          storage storage/filestore cache hudi views fusefs internal/contain
 	e2e:                 -
 	internal/hostiletest: -
 	internal/tabletest:  -

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hudifs/hudifs/internal/contain"
 	"github.com/hudifs/hudifs/storage"
 )
 
@@ -49,7 +50,7 @@ func (p *Plain) Partitions(ctx context.Context) ([]string, error) {
 		g, ctx := errgroup.WithContext(ctx)
 		g.SetLimit(listAtOnce)
 		for _, dir := range level {
-			g.Go(func() error {
+			g.Go(contain.Func(func() error {
 				entries, err := p.store.List(ctx, dir)
 				if errors.Is(err, storage.ErrNotExist) && dir != "" {
 					return nil // removed since its parent was listed
@@ -66,7 +67,7 @@ func (p *Plain) Partitions(ctx context.Context) ([]string, error) {
 				}
 				next = append(next, below...)
 				return nil
-			})
+			}))
 		}
 		if err := g.Wait(); err != nil {
 			return nil, err

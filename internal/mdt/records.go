@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hudifs/hudifs/internal/avro"
+	"github.com/hudifs/hudifs/internal/contain"
 	"github.com/hudifs/hudifs/internal/fsview"
 	"github.com/hudifs/hudifs/internal/hfile"
 	"github.com/hudifs/hudifs/internal/logfile"
@@ -128,11 +129,10 @@ func (r *reader) logs(ctx context.Context, files []fsview.LogFile) error {
 	g, opening := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
 	for i, f := range files {
-		g.Go(func() error {
-			l, err := r.openLog(ctx, opening, path.Join(r.partition, f.File))
-			logs[i] = l
+		g.Go(contain.Func(func() (err error) {
+			logs[i], err = r.openLog(ctx, opening, path.Join(r.partition, f.File))
 			return err
-		})
+		}))
 	}
 	if err := g.Wait(); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/contain"
 	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/schema"
 )
@@ -86,14 +87,18 @@ func (g *group) writeInPlace(f *pqfile.Writer, leaf *schema.Node) error {
 
 func (g *group) buildAside(leaf *schema.Node) *built {
 	b := &built{content: contents.Get().(*bytes.Buffer)}
+	b.err = contain.Call(func() error { return g.buildInto(b, leaf) })
+	return b
+}
+
+func (g *group) buildInto(b *built, leaf *schema.Node) error {
 	w, m, err := g.encode(func(leaf *schema.Node, o pqfile.ChunkOptions) *pqfile.ChunkWriter {
 		return pqfile.NewChunkWriter(b.content, leaf, o)
 	}, leaf)
 	if err == nil {
 		b.chunk, err = w.Close(m)
 	}
-	b.err = err
-	return b
+	return err
 }
 
 // isSmall tells whether a column may be built aside: one that is read from the base file in pieces of bounded size, with log records that are

@@ -41,13 +41,18 @@ func (l *lazy[T]) get(ctx context.Context, create func(context.Context) (T, erro
 }
 
 func (l *lazy[T]) attempt(ctx context.Context, create func(context.Context) (T, error)) (T, error) {
+	made := false
+	var v T
+	defer func() { // also when create panics: the others must not wait for ever
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if made {
+			l.value, l.done = v, true
+		}
+		close(l.making)
+		l.making = nil
+	}()
 	v, err := create(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err == nil {
-		l.value, l.done = v, true
-	}
-	close(l.making)
-	l.making = nil
+	made = err == nil
 	return v, err
 }

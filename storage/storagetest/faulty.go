@@ -39,10 +39,11 @@ const (
 	Slow                      // takes Delay longer, or until the context ends
 	Short                     // gives half of the bytes, and io.ErrUnexpectedEOF
 	Flipped                   // gives the right number of bytes, with one bit inverted
+	Panics                    // panics, as a parser may over what it was given
 )
 
 func (e Effect) String() string {
-	return [...]string{"not-exist", "denied", "unavailable", "cancelled", "slow", "short", "flipped"}[e]
+	return [...]string{"not-exist", "denied", "unavailable", "cancelled", "slow", "short", "flipped", "panics"}[e]
 }
 
 func (e Effect) err() error {
@@ -60,7 +61,7 @@ func (e Effect) err() error {
 	}
 }
 
-// Effects returns every effect that op can have, for tests that try them all.
+// Effects returns every effect that op can have, for tests that try them all, save Panics: no store may do that.
 func Effects(op Op) []Effect {
 	effects := []Effect{NotExist, Denied, Unavailable, Cancelled, Slow}
 	if op == Read {
@@ -171,6 +172,9 @@ func (f *Faulty) before(ctx context.Context, op Op, p string) (*Fault, error) {
 		return nil, nil
 	}
 	err := fault.Effect.err()
+	if fault.Effect == Panics {
+		panic(fmt.Sprintf("%v %s: injected", op, p))
+	}
 	if fault.Effect == Slow {
 		timer := time.NewTimer(fault.Delay)
 		defer timer.Stop()
