@@ -157,9 +157,9 @@ func TestDeadMountOfOthers(t *testing.T) {
 	}
 }
 
-// inForeground starts a mount that stays in the foreground, and waits until it
-// can be used.
-func inForeground(t *testing.T, flags ...string) (mounted, *exec.Cmd) {
+// inForeground starts a mount of a table that stays in the foreground, and waits
+// until it can be used.
+func inForeground(t *testing.T, table string, flags ...string) (mounted, *exec.Cmd) {
 	t.Helper()
 	needFUSE(t)
 	home := tempDir(t)
@@ -168,7 +168,7 @@ func inForeground(t *testing.T, flags ...string) (mounted, *exec.Cmd) {
 		t.Fatal(err)
 	}
 	args := append([]string{"mount", "--foreground", "--cache-dir", m.cache()}, flags...)
-	cmd := exec.Command(env.bin, append(args, table(t, "demo"), m.dir)...)
+	cmd := exec.Command(env.bin, append(args, table, m.dir)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func inForeground(t *testing.T, flags ...string) (mounted, *exec.Cmd) {
 // TestTermDrains: SIGTERM takes the mount away at once, and the daemon ends
 // when the last file is closed.
 func TestTermDrains(t *testing.T) {
-	m, cmd := inForeground(t, "--no-passthrough")
+	m, cmd := inForeground(t, table(t, "demo"), "--no-passthrough")
 	name := firstFile(t, m, "latest")
 	want := readFile(t, name)
 	f, err := os.Open(name)
@@ -210,7 +210,7 @@ func TestTermDrains(t *testing.T) {
 
 // TestSecondTermEnds: who does not want to wait for readers sends it again.
 func TestSecondTermEnds(t *testing.T) {
-	m, cmd := inForeground(t, "--no-passthrough")
+	m, cmd := inForeground(t, table(t, "demo"), "--no-passthrough")
 	f, err := os.Open(firstFile(t, m, "latest"))
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,9 @@ var env struct {
 }
 
 func TestMain(m *testing.M) {
+	if dirs := os.Getenv(loopbackVar); dirs != "" {
+		serveLoopback(dirs)
+	}
 	code, err := runAll(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)

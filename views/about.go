@@ -11,7 +11,8 @@ import (
 	"github.com/hudifs/hudifs/storage"
 )
 
-// aboutDir holds what the daemon knows of a table, as JSON files that are made when they are read.
+// aboutDir holds what the daemon knows of a table, as JSON files that are made when they are read. A storage that hangs holds
+// none of them up: those that need it fail after a moment, unless what they tell is known already.
 type aboutDir struct{ tab *table }
 
 const statusName = "status"
@@ -57,7 +58,9 @@ func (f *aboutFile) text(ctx context.Context) ([]byte, error) {
 	if err := f.tab.missing(); err != nil && f.name != statusName {
 		return nil, err
 	}
-	v, err := about[f.name](ctx, f.tab)
+	v, err := f.tab.t.prompt.ask(ctx, join("about", f.tab.path, f.name), func(ctx context.Context) (any, error) {
+		return about[f.name](ctx, f.tab)
+	})
 	if err != nil {
 		return nil, classify(err)
 	}

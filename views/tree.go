@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dgraph-io/ristretto/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hudifs/hudifs/cache"
@@ -63,8 +62,9 @@ type Tree struct {
 	store    *storage.Counting
 	watcher  storage.Watcher // nil where the store hears of nothing
 	opts     Options
-	memo     *ristretto.Cache[string, any]
+	memo     *memory
 	rendered chan struct{} // holds a token for each rendering that runs
+	prompt   prompt
 	root     Dir
 	started  time.Time
 	measured atomic.Int64 // files that were rendered to find out their size
@@ -88,17 +88,13 @@ func Open(ctx context.Context, s storage.Store, o *Options) (*Tree, error) {
 	}
 	t.started = t.opts.Clock()
 	t.rendered = make(chan struct{}, runtime.GOMAXPROCS(0))
-	const counters = 100_000
-	memo, err := ristretto.NewCache(&ristretto.Config[string, any]{
-		NumCounters: counters, MaxCost: t.opts.Memory / 8, BufferItems: 64,
-	})
-	if err != nil {
+	var err error
+	if t.memo, err = newMemory(t.opts.Memory / 8); err != nil {
 		return nil, err
 	}
-	t.memo = memo
 	defer func() { // also after a panic
 		if t.root == nil {
-			memo.Close()
+			t.memo.close()
 		}
 	}()
 	if t.root, err = t.findTables(ctx); err != nil {
@@ -152,7 +148,7 @@ func (t *Tree) findTables(ctx context.Context) (Dir, error) {
 		return nil, err
 	}
 	w := &warehouse{t: t}
-	found, listErr := w.scan(ctx)
+	found, listErr := w.look(ctx)
 	if listErr != nil {
 		return nil, listErr
 	}
@@ -165,9 +161,9 @@ func (t *Tree) findTables(ctx context.Context) (Dir, error) {
 // Root is the top of the tree: a table's folder, or a folder of tables.
 func (t *Tree) Root() Dir { return t.root }
 
-// Close frees what the tree keeps in memory. It must not be used afterwards.
+// Close frees what the tree keeps in memory. It must not be used afterwards; calls that were left behind may still end.
 func (t *Tree) Close() error {
-	t.memo.Close()
+	t.memo.close()
 	return nil
 }
 
@@ -291,15 +287,6 @@ func (t *Tree) table(ctx context.Context, where string) (*table, error) {
 	t.known[where] = tab
 	return tab, nil
 }
-
-// memo keeps what one table wants remembered.
-type memo struct {
-	cache *ristretto.Cache[string, any]
-	table string
-}
-
-func (m memo) Get(key string) (any, bool)            { return m.cache.Get(m.table + "\x00" + key) }
-func (m memo) Put(key string, value any, cost int64) { m.cache.Set(m.table+"\x00"+key, value, cost) }
 
 // inodeOf makes a stable number out of what identifies a node.
 func inodeOf(parts ...string) uint64 {

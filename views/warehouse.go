@@ -24,18 +24,31 @@ type warehouse struct {
 	t *Tree
 
 	mu     sync.Mutex
-	tables []string  // guarded by mu; sorted
+	tables []string  // guarded by mu; sorted, nil until the first look
 	until  time.Time // guarded by mu; when to look again
 }
 
-// scan finds the paths of all tables.
+// scan gives the paths of all tables. A storage that does not answer has the tables that it had.
 func (w *warehouse) scan(ctx context.Context) ([]string, error) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := w.t.opts.Clock()
-	if w.tables != nil && now.Before(w.until) {
-		return w.tables, nil
+	tables, until := w.tables, w.until
+	w.mu.Unlock()
+	if tables != nil && w.t.opts.Clock().Before(until) {
+		return tables, nil
 	}
+	found, err := w.t.prompt.ask(ctx, "tables", func(ctx context.Context) (any, error) { return w.look(ctx) })
+	if err == nil {
+		return found.([]string), nil
+	}
+	if tables != nil && errors.Is(err, storage.ErrUnavailable) {
+		w.know(tables) // waited for once an interval
+		return tables, nil
+	}
+	return nil, err
+}
+
+// look finds the paths of all tables.
+func (w *warehouse) look(ctx context.Context) ([]string, error) {
 	found := []string{}
 	level := []string{""}
 	seen := 0
@@ -67,8 +80,14 @@ func (w *warehouse) scan(ctx context.Context) ([]string, error) {
 		level = next
 	}
 	slices.Sort(found)
-	w.tables, w.until = found, now.Add(w.t.opts.PollInterval)
+	w.know(found)
 	return found, nil
+}
+
+func (w *warehouse) know(tables []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tables, w.until = tables, w.t.opts.Clock().Add(w.t.opts.PollInterval)
 }
 
 // folder is a folder that holds tables, or folders of tables.

@@ -107,7 +107,7 @@ func main() {
 	if cmd, _, err := root.Find(os.Args[1:]); err == nil && cmd.Name() != "mount" { // which listens to signals by itself
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-		defer stop()
+		context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first, such as a file system that hangs
 	}
 	err := contain.Call(func() error { return root.ExecuteContext(ctx) })
 	if err != nil && !errors.As(err, new(daemonError)) {

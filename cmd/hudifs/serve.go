@@ -15,8 +15,12 @@ import (
 	"github.com/hudifs/hudifs/internal/contain"
 )
 
-// drainTime is how long a daemon that was told to end goes on serving files that are open.
-const drainTime = 30 * time.Second
+const (
+	// drainTime is how long a daemon that was told to end goes on serving files that are open.
+	drainTime = 30 * time.Second
+	// closeTime is how long it then waits for a storage that may hang.
+	closeTime = 5 * time.Second
+)
 
 // mountLog is the log of a mount, whose level changes while it is written.
 type mountLog struct {
@@ -86,8 +90,17 @@ func serve(ctx context.Context, c *config, tableDir, mountpoint, cacheDir string
 	})
 	defer func() {
 		stop()
-		beside.Wait()
-		err = errors.Join(err, t.Close())
+		closed := make(chan error, 1)
+		go func() {
+			beside.Wait()
+			closed <- t.Close()
+		}()
+		select {
+		case closeErr := <-closed:
+			err = errors.Join(err, closeErr)
+		case <-time.After(closeTime):
+			log.Warn("the storage does not answer; not waited for any longer", "waited", closeTime)
+		}
 		log.Info("ended", "mountpoint", mountpoint)
 	}()
 	log.Info("mounted", "table", tableDir, "mountpoint", mountpoint, "version", version, "pid", os.Getpid())
