@@ -332,3 +332,36 @@ func TestPoorEnvironment(t *testing.T) {
 		})
 	}
 }
+
+// TestMountHelper calls the program the way mount(8) does for a line of fstab.
+func TestMountHelper(t *testing.T) {
+	needFUSE(t)
+	home := tempDir(t)
+	m := mounted{dir: filepath.Join(home, "mnt")}
+	if err := os.Mkdir(m.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	helper := filepath.Join(home, "mount.hudifs")
+	if err := os.Symlink(env.bin, helper); err != nil {
+		t.Fatal(err)
+	}
+	table := table(t, "demo")
+	const usual = "rw,noauto,nofail,_netdev,nosuid,x-systemd.automount,"
+	run := func(options string) result {
+		return command(t, nil, "/usr/bin/env", "-i", helper, table, m.dir, "-o", usual+options)
+	}
+	if r := run("cache-dir=" + m.cache() + ",file_mode=0400"); r.code != 0 {
+		t.Fatalf("exit status %d\n%s", r.code, r.stderr)
+	}
+	defer m.unmount(t)
+	if info, err := os.Stat(firstFile(t, m, "latest")); err != nil || info.Mode().Perm() != 0o400 {
+		t.Errorf("%v, %v", info, err)
+	}
+	for options, want := range map[string]int{"cache-dir=" + m.cache(): 32, "no-such-option": 1, "grace=never": 1} {
+		r := run(options)
+		wantOneLine(t, options, r)
+		if r.code != want {
+			t.Errorf("%s: exit status %d, want %d", options, r.code, want)
+		}
+	}
+}

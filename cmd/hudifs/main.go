@@ -102,6 +102,16 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 func main() {
+	if isHelper(os.Args) {
+		os.Exit(helper())
+	}
+	err := run()
+	tell(err)
+	os.Exit(exitStatus(err))
+}
+
+// run does what the command line says.
+func run() error {
 	ctx := context.Background()
 	root := newRootCommand()
 	if cmd, _, err := root.Find(os.Args[1:]); err == nil && cmd.Name() != "mount" { // which listens to signals by itself
@@ -109,14 +119,18 @@ func main() {
 		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 		context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first, such as a file system that hangs
 	}
-	err := contain.Call(func() error { return root.ExecuteContext(ctx) })
-	if err != nil && !errors.As(err, new(daemonError)) {
-		fmt.Fprintln(os.Stderr, "hudifs:", oneLine(err))
-		if p, ok := errors.AsType[*contain.PanicError](err); ok {
-			fmt.Fprintf(os.Stderr, "%s", p.Stack)
-		}
+	return contain.Call(func() error { return root.ExecuteContext(ctx) })
+}
+
+// tell says what went wrong, unless a daemon has done so.
+func tell(err error) {
+	if err == nil || errors.As(err, new(daemonError)) {
+		return
 	}
-	os.Exit(exitStatus(err))
+	fmt.Fprintln(os.Stderr, "hudifs:", oneLine(err))
+	if p, ok := errors.AsType[*contain.PanicError](err); ok {
+		fmt.Fprintf(os.Stderr, "%s", p.Stack)
+	}
 }
 
 func oneLine(err error) string {
