@@ -471,6 +471,9 @@ func TestServicesChangeNothing(t *testing.T) {
 		if table.Info().Properties["hoodie.table.cdc.enabled"] == "true" {
 			continue // Hudi 1.0 compacts tables that log changes without a look at ordering values
 		}
+		if table.Info().Version >= 8 && table.Info().Properties["hoodie.table.initial.version"] < "8" {
+			continue // compacted by the rules of before its upgrade, read by those of now
+		}
 		for _, step := range serviceSteps(t, table) {
 			v, err := table.View(t.Context(), hudi.Difference(step[0], step[1]))
 			var r *relation

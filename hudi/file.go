@@ -11,10 +11,10 @@ import (
 	"math"
 	"path"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/hudifs/hudifs/internal/fsview"
+	"github.com/hudifs/hudifs/internal/lazy"
 	"github.com/hudifs/hudifs/internal/logfile"
 	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/render"
@@ -39,8 +39,7 @@ type File struct {
 	name      string
 	made      maker // of a file that is no file slice; nil for others
 
-	mu       sync.Mutex
-	promised int64 // guarded by mu; 0 until it was found
+	size lazy.Value[int64]
 }
 
 // part is a stretch of a log file.
@@ -340,15 +339,14 @@ func (f *File) Size(ctx context.Context) (size int64, bounded bool, err error) {
 	if ok {
 		return f.base.Size, true, nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.promised != 0 {
-		return f.promised, true, nil
-	}
-	if size, bounded, err = f.maker().measure(ctx); err != nil {
+	bounded = true
+	size, err = f.size.Get(ctx, func(ctx context.Context) (n int64, err error) {
+		n, bounded, err = f.maker().measure(ctx)
+		return n, err
+	})
+	if err != nil {
 		return 0, true, f.explain(err)
 	}
-	f.promised = size
 	return size, bounded, nil
 }
 

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hudifs/hudifs/internal/contain"
 	"github.com/hudifs/hudifs/internal/fsview"
+	"github.com/hudifs/hudifs/internal/lazy"
 	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/internal/timeline"
@@ -28,9 +28,8 @@ type View struct {
 	query Query
 	scope *scope
 
-	mu      sync.Mutex
-	content *content // guarded by mu; nil until it was needed
-	evolved *evolution
+	content lazy.Value[*content]
+	evolved *evolution // set when the content is made
 }
 
 // content is what a view lists.
@@ -78,17 +77,10 @@ func (v *View) Files(ctx context.Context, partition string) ([]*File, error) {
 }
 
 func (v *View) load(ctx context.Context) (*content, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.content != nil {
-		return v.content, nil
-	}
-	c, err := v.list(ctx)
-	if err != nil {
-		return nil, class(err)
-	}
-	v.content = c
-	return c, nil
+	return v.content.Get(ctx, func(ctx context.Context) (*content, error) {
+		c, err := v.list(ctx)
+		return c, class(err)
+	})
 }
 
 func (v *View) list(ctx context.Context) (*content, error) {

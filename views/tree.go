@@ -252,12 +252,16 @@ func (t *Tree) Run(ctx context.Context) {
 	}
 }
 
+// inUse is the table at a path if it was opened, nil otherwise.
+func (t *Tree) inUse(where string) *table {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known[where]
+}
+
 // table opens a table, once.
 func (t *Tree) table(ctx context.Context, where string) (*table, error) {
-	t.mu.Lock()
-	tab := t.known[where]
-	t.mu.Unlock()
-	if tab != nil {
+	if tab := t.inUse(where); tab != nil {
 		if tab.missing() != nil { // it was listed again
 			return tab, tab.lookAgain(ctx)
 		}
@@ -283,7 +287,7 @@ func (t *Tree) table(ctx context.Context, where string) (*table, error) {
 	if first := t.known[where]; first != nil {
 		return first, nil
 	}
-	tab = &table{t: t, path: where, store: store, hudi: h, refreshing: make(chan struct{}, 1), views: map[answer]*viewDir{}}
+	tab := &table{t: t, path: where, store: store, hudi: h, refreshing: make(chan struct{}, 1), views: map[answer]*viewDir{}}
 	t.known[where] = tab
 	return tab, nil
 }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hudifs/hudifs/hudi"
+	"github.com/hudifs/hudifs/internal/lazy"
 )
 
 // viewDir is the folder of a view. It never changes: what the name leads to after a commit is another folder.
@@ -18,8 +18,7 @@ type viewDir struct {
 	view  *hudi.View
 	inode uint64
 
-	mu  sync.Mutex
-	top *partition // guarded by mu; nil until it was needed
+	top lazy.Value[*partition]
 }
 
 func newViewDir(tab *table, v *hudi.View) *viewDir {
@@ -35,12 +34,9 @@ type partition struct {
 	modTime time.Time
 }
 
-func (d *viewDir) load(ctx context.Context) (*partition, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.top != nil {
-		return d.top, nil
-	}
+func (d *viewDir) load(ctx context.Context) (*partition, error) { return d.top.Get(ctx, d.list) }
+
+func (d *viewDir) list(ctx context.Context) (*partition, error) {
 	partitions, err := d.view.Partitions(ctx)
 	if err != nil {
 		return nil, classify(err)
@@ -61,7 +57,6 @@ func (d *viewDir) load(ctx context.Context) (*partition, error) {
 		}
 	}
 	top.finish()
-	d.top = top
 	return top, nil
 }
 

@@ -136,11 +136,14 @@ func (f *folder) below(table string) (string, bool) {
 }
 
 func (f *folder) Lookup(ctx context.Context, name string) (Node, error) {
+	where := join(f.path, name)
+	if tab := f.w.t.inUse(where); tab != nil && tab.missing() == nil {
+		return &tableDir{tab}, nil // which needs no look at others
+	}
 	tables, err := f.w.scan(ctx)
 	if err != nil {
 		return nil, classify(err)
 	}
-	where := join(f.path, name)
 	if _, ok := slices.BinarySearch(tables, where); ok {
 		tab, err := f.w.t.table(ctx, where)
 		if err != nil {

@@ -26,21 +26,22 @@ const policy = `
 	cache:               internal/contain
 	merge:               -
 	internal/column:     -
+	internal/lazy:       -
 	internal/avro:       -
 	internal/contain:    -
 	internal/hfile:      -
 	internal/schema:     internal/column
 	internal/pqfile:     internal/schema internal/column
 	internal/logfile:    internal/hfile internal/pqfile internal/schema internal/column
-	internal/timeline:   storage internal/avro internal/logfile internal/pqfile internal/column
+	internal/timeline:   storage internal/avro internal/logfile internal/pqfile internal/column internal/lazy
 	internal/fsview:     storage internal/logfile internal/contain
 	internal/bootstrap:  storage internal/avro internal/hfile
 	internal/render:     storage merge internal/contain internal/logfile internal/pqfile internal/schema internal/column
 	internal/changes:    internal/timeline internal/fsview internal/render internal/logfile internal/pqfile internal/schema internal/column
 	internal/rowdiff:    internal/pqfile internal/schema internal/column
-	internal/mdt:        storage internal/contain internal/avro internal/hfile internal/logfile internal/timeline internal/fsview internal/render
-	hudi:                storage merge internal/contain internal/mdt internal/bootstrap internal/changes internal/rowdiff internal/render internal/fsview internal/timeline internal/schema internal/logfile internal/pqfile
-	views:               storage cache hudi internal/contain
+	internal/mdt:        storage internal/contain internal/avro internal/hfile internal/logfile internal/timeline internal/fsview internal/render internal/lazy
+	hudi:                storage merge internal/contain internal/mdt internal/bootstrap internal/changes internal/rowdiff internal/render internal/fsview internal/timeline internal/schema internal/logfile internal/pqfile internal/lazy
+	views:               storage cache hudi internal/contain internal/lazy
 	fusefs:              storage views internal/contain
 	cmd/hudifs:          storage storage/filestore cache hudi views fusefs internal/contain
 	e2e:                 -

@@ -7,10 +7,10 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/hudifs/hudifs/internal/avro"
 	"github.com/hudifs/hudifs/internal/fsview"
+	"github.com/hudifs/hudifs/internal/lazy"
 	"github.com/hudifs/hudifs/internal/timeline"
 	"github.com/hudifs/hudifs/storage"
 )
@@ -35,9 +35,13 @@ type Table struct {
 	data    *timeline.Timeline // of the table itself
 	schemas avro.Schemas
 
-	mu       sync.Mutex
-	listing  map[string][]storage.Entry // guarded by mu; by partition, nil until it was read
-	unusable error                      // guarded by mu; why it can't be
+	listing lazy.Value[loaded]
+}
+
+// loaded has the files of each partition, or why it can't be had for good.
+type loaded struct {
+	files    map[string][]storage.Entry
+	unusable error
 }
 
 var _ fsview.Lister = (*Table)(nil)
@@ -119,17 +123,17 @@ func (t *Table) Load(ctx context.Context) error {
 }
 
 func (t *Table) load(ctx context.Context) (map[string][]storage.Entry, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.listing != nil || t.unusable != nil {
-		return t.listing, t.unusable
+	l, err := t.listing.Get(ctx, func(ctx context.Context) (loaded, error) {
+		files, err := t.readListing(ctx)
+		if err = unavailable(ctx, err); errors.Is(err, ErrUnavailable) {
+			return loaded{unusable: err}, nil
+		}
+		return loaded{files: files}, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	listing, err := t.readListing(ctx)
-	if err = unavailable(ctx, err); errors.Is(err, ErrUnavailable) {
-		t.unusable = err
-	}
-	t.listing = listing
-	return listing, err
+	return l.files, l.unusable
 }
 
 // Partitions are the partition paths of the table.

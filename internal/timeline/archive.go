@@ -46,8 +46,8 @@ type archivePosition struct {
 // both, as after an archiving that was interrupted, is the active one. The archive is read once for a Timeline. The slice is shared:
 // callers must not change it.
 func (t *Timeline) History(ctx context.Context) ([]Instant, error) {
-	return t.history.get(ctx, func(ctx context.Context) ([]Instant, error) {
-		a, err := t.archive.get(ctx, t.loadArchive)
+	return t.history.Get(ctx, func(ctx context.Context) ([]Instant, error) {
+		a, err := t.archive.Get(ctx, t.loadArchive)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func unique(instants []Instant) []Instant {
 // further does not know was rolled back; one from before its beginning has been forgotten, and counts as completed when it
 // was requested.
 func (t *Timeline) archivedCompletion(ctx context.Context, i string) (completed string, ok bool, err error) {
-	a, err := t.archive.get(ctx, t.loadArchive)
+	a, err := t.archive.Get(ctx, t.loadArchive)
 	if err != nil {
 		return "", false, err
 	}

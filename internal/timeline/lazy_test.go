@@ -4,49 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hudifs/hudifs/storage"
 	"github.com/hudifs/hudifs/storage/storagetest"
 )
-
-func TestLazy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var l lazy[int]
-		calls := 0
-		create := func(ctx context.Context) (int, error) {
-			calls++
-			time.Sleep(time.Second)
-			if calls == 1 {
-				return 0, errors.New("first")
-			}
-			return calls, nil
-		}
-		var wg sync.WaitGroup
-		for range 5 {
-			wg.Go(func() {
-				if v, err := l.get(t.Context(), create); err == nil && v != 2 {
-					t.Errorf("got %d, want 2", v)
-				}
-			})
-		}
-		impatient, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		wg.Go(func() {
-			time.Sleep(time.Microsecond)
-			if _, err := l.get(impatient, create); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("got %v, want the waiter's own deadline", err)
-			}
-		})
-		wg.Wait()
-		if calls != 2 {
-			t.Errorf("made %d times, want 2: a failure and a success", calls)
-		}
-	})
-}
 
 func TestMemoIsBounded(t *testing.T) {
 	var m memo

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hudifs/hudifs/internal/lazy"
 	"github.com/hudifs/hudifs/storage"
 )
 
@@ -27,9 +28,9 @@ type Timeline struct {
 	boundary    string          // see IsCommitted; "" without one
 
 	memo     *memo
-	archive  *lazy[*archive]
-	history  lazy[[]Instant]
-	replaced lazy[map[FileGroup]string]
+	archive  *lazy.Value[*archive]
+	history  lazy.Value[[]Instant]
+	replaced lazy.Value[map[FileGroup]string]
 }
 
 // maxActive bounds the files of an active timeline. Those that are archived as they should be have some hundreds.
@@ -80,7 +81,7 @@ func load(ctx context.Context, s storage.Store, c *Config, m *memo, known *Timel
 	if err := checkMoving(ctx, s, c, entries); err != nil {
 		return nil, err
 	}
-	t := &Timeline{store: s, config: c, memo: m, archive: &lazy[*archive]{}, fingerprint: fingerprint}
+	t := &Timeline{store: s, config: c, memo: m, archive: &lazy.Value[*archive]{}, fingerprint: fingerprint}
 	t.setInstants(collapse(files))
 	return t, nil
 }
@@ -248,7 +249,7 @@ func (t *Timeline) CompletionTime(ctx context.Context, i string) (completed stri
 // the requested time of the newest one that did. A view as of q leaves out the groups whose instant is at most q. Files of
 // archived replacecommits are gone, so those need not be read. The map is shared: callers must not change it.
 func (t *Timeline) Replaced(ctx context.Context) (map[FileGroup]string, error) {
-	return t.replaced.get(ctx, func(ctx context.Context) (map[FileGroup]string, error) {
+	return t.replaced.Get(ctx, func(ctx context.Context) (map[FileGroup]string, error) {
 		replaced := map[FileGroup]string{}
 		for _, in := range t.instants {
 			if in.Action != ActionReplaceCommit || in.State != Completed {
