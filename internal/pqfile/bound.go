@@ -153,6 +153,12 @@ type encodings struct {
 // Pages is about how many data pages a chunk has.
 func (m *ColumnMetaData) Pages() int64 { return encodingsOf(m).pages }
 
+// Mixed tells whether some data pages of a chunk may have dictionary indexes, and others not.
+func (m *ColumnMetaData) Mixed() bool {
+	e := encodingsOf(m)
+	return e.dict && e.plain
+}
+
 func encodingsOf(c *ColumnMetaData) (e encodings) {
 	see := func(enc format.Encoding) {
 		if isDictionary(enc) {

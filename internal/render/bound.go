@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/logfile"
@@ -39,12 +40,26 @@ func (in *Input) Bound() (size int64, ok bool, err error) {
 			}
 			size += n
 		}
-		// Bytes whose column is unknown make pages of one column or another longer. A value may stand in a dictionary and in a
-		// plain page, so they count twice; perLeaf and one part in 500 are for headers of pages that they fill.
+		// Bytes whose column is unknown make pages of one column or another longer. perLeaf and one part in 500 are for headers of
+		// pages that they fill.
 		const perLeaf = 2048
-		size += 2*shared + shared/500 + perLeaf*int64(len(in.Target.Leaves))
+		size += shared + shared/500 + perLeaf*int64(len(in.Target.Leaves))
+		if in.mixed(g) {
+			size += shared // a value may stand in a dictionary and in a plain page
+		}
 	}
 	return size, true, nil
+}
+
+// mixed tells whether a column of text may have pages with a dictionary and without in one row group.
+func (in *Input) mixed(g int) bool {
+	if in.Base == nil || in.Base.Groups() == 0 {
+		return false
+	}
+	return slices.ContainsFunc(in.Target.Leaves, func(leaf *schema.Node) bool {
+		file, m := in.from(leaf)
+		return leaf.Leaf.Kind == column.Bytes && m.Source >= 0 && (file != in.Base && !in.aligned || file.Column(g, m.Source).Mixed())
+	})
 }
 
 // added is what the log files may add to each leaf, and the bytes of text that they may add to any.
