@@ -22,6 +22,7 @@ type content interface {
 	// names are those of the columns.
 	names() []string
 	columns(target *schema.Message, leaves []int) ([]*column.Vector, error)
+	facts(target *schema.Message) ([]Facts, error)
 }
 
 // OpenData opens the records of an Avro or Parquet data block, or of one of change data; the content of Avro records is read as a whole.

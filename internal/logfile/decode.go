@@ -49,6 +49,12 @@ func (d *decoder) run(steps []step, p int, rep uint8) int {
 		switch s.op {
 		case readBytes:
 			p = d.bytes(s, p, rep)
+		case countBytes:
+			n, q := d.length(s, p)
+			if p = q; q >= 0 {
+				s.counted.Bytes += int64(n)
+				p += n
+			}
 		case readLong, readInt:
 			p = d.number(s, p, rep)
 		case readFixed, readBool:
@@ -82,6 +88,8 @@ func (d *decoder) null(s *step, p int, rep uint8) int {
 		return -1
 	case s.sink != nil:
 		s.sink.level(rep, s.nullDef)
+	case s.nulled != nil:
+		s.nulled[0].Nulls++
 	default:
 		addEntries(s.nulls, rep)
 	}
@@ -106,6 +114,9 @@ func (d *decoder) skip(s *step, p int) int {
 			if c != s.presence.value {
 				if c != s.presence.null {
 					return d.failField(p, s.names[i], "expected the index of a union, found 0x%02x", c)
+				}
+				if s.nulled != nil {
+					s.nulled[i].Nulls++
 				}
 				p++
 				continue

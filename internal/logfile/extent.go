@@ -54,6 +54,14 @@ func measureAvro(r io.ReaderAt, b Block, target *schema.Message) (Extent, error)
 	if err != nil {
 		return Extent{}, err
 	}
+	return measureRecords(typ, rows, &b, target)
+}
+
+func (a *avroContent) measure(target *schema.Message) (Extent, error) {
+	return measureRecords(a.typ, a.rows, &a.block, target)
+}
+
+func measureRecords(typ *schema.Type, rows int, b *Block, target *schema.Message) (Extent, error) {
 	all := make([]int, len(target.Leaves))
 	for i := range all {
 		all[i] = i
@@ -112,6 +120,88 @@ func (p *parquetContent) measure(target *schema.Message) (Extent, error) {
 		}
 	}
 	return e, nil
+}
+
+// Facts are what is known of a column of records without reading its values.
+type Facts struct {
+	// Bytes is what the values hold as a column, for Kind Bytes: exactly so for text of Avro records, else as Measure bounds it.
+	Bytes int64
+	// Nulls is in how many records the column is null: at least that, where it is below 0 or the column is nested.
+	Nulls int64
+}
+
+// Facts gathers what is known of the leaves of a target. Avro records are walked through for it.
+func (d *Data) Facts(target *schema.Message) ([]Facts, error) { return d.content.facts(target) }
+
+func (p *parquetContent) facts(target *schema.Message) ([]Facts, error) {
+	e, err := p.measure(target)
+	if err != nil {
+		return nil, err
+	}
+	out := factsOf(&e, target)
+	maps, err := schema.Project(p.schema(), target)
+	if err != nil {
+		return nil, p.wrap(err)
+	}
+	for i, m := range maps {
+		out[i].Nulls = p.nulls(m)
+	}
+	return out, nil
+}
+
+// nulls is the number of nulls of a column, -1 where the footer does not tell.
+func (p *parquetContent) nulls(m schema.LeafMap) int64 {
+	if m.Nulls() {
+		return p.file.NumRows
+	}
+	n := int64(0)
+	for g := range p.file.Groups() {
+		st := &p.file.Column(g, m.Source).Statistics
+		if !st.NullCount.Valid {
+			return -1
+		}
+		n += st.NullCount.V
+	}
+	return n
+}
+
+func factsOf(e *Extent, target *schema.Message) []Facts {
+	out := make([]Facts, len(target.Leaves))
+	for i, l := range e.Leaves {
+		if target.Leaves[i].Leaf.Kind == column.Bytes {
+			out[i].Bytes = l.Bytes
+		}
+	}
+	return out
+}
+
+func (a *avroContent) facts(target *schema.Message) ([]Facts, error) {
+	e, err := a.measure(target)
+	if err != nil {
+		return nil, err
+	}
+	var all []int
+	for i := range target.Leaves {
+		all = append(all, i)
+	}
+	c := newCompiler(target, all)
+	c.facts = make([]Facts, len(target.Leaves))
+	program, err := c.compile(a.typ, target)
+	if err != nil {
+		return nil, fmt.Errorf("log block at byte %d: %w", a.block.Offset, err)
+	}
+	if err := a.decode(program); err != nil {
+		return nil, err
+	}
+	for i, f := range factsOf(&e, target) {
+		if f.Bytes > 0 {
+			c.facts[i].Bytes = f.Bytes // no text, which was bounded among all
+		}
+		if _, ok := a.typ.Field(target.Leaves[i].Path[0]); !ok {
+			c.facts[i].Nulls = int64(a.rows)
+		}
+	}
+	return c.facts, nil
 }
 
 // text bounds the bytes of all values of a column of Kind Bytes.

@@ -178,6 +178,24 @@ func equal(a, b any) bool {
 // bare takes the logical types off a schema: goavro would turn them into big.Rat and time.Time, we into other physical types.
 func bare(text string) string { return strings.ReplaceAll(text, `"logicalType"`, `"ignored"`) }
 
+// checkFacts compares what was said of columns with the columns.
+func checkFacts(d *Data, target *schema.Message, vectors []*column.Vector) error {
+	facts, err := d.Facts(target)
+	if err != nil {
+		return err
+	}
+	for i, v := range vectors {
+		n, f := target.Leaves[i], facts[i]
+		if n.Leaf.Kind == column.Bytes && f.Bytes < int64(len(v.Buf)) {
+			return fmt.Errorf("leaf %v: %d bytes where %d were said to be all", n.Path, len(v.Buf), f.Bytes)
+		}
+		if nulls := int64(v.Entries() - v.Values()); len(n.Path) == 1 && f.Nulls != nulls {
+			return fmt.Errorf("leaf %v: %d nulls where %d were said to be", n.Path, nulls, f.Nulls)
+		}
+	}
+	return nil
+}
+
 // checkAgainst compares all records of a block, whose schema must be bare, with what goavro makes of them, as far as typ has
 // their fields; target must be one of typ.
 func checkAgainst(codec *goavro.Codec, d *Data, typ *schema.Type, target *schema.Message, records [][]byte) error {
@@ -206,6 +224,9 @@ func checkAgainst(codec *goavro.Codec, d *Data, typ *schema.Type, target *schema
 		if !equal(got, want) {
 			return fmt.Errorf("record %d: got %v, want %v", i, got, want)
 		}
+	}
+	if err := checkFacts(d, target, vectors); err != nil {
+		return err
 	}
 	for i, v := range vectors {
 		if v.Rows() != len(records) || a.entry[i] != v.Entries() || a.value[i] != v.Values() {

@@ -18,6 +18,8 @@ type step struct {
 	names    []string
 
 	sink    *sink
+	counted *Facts   // gets the bytes of the values of countBytes
+	nulled  []*Facts // get the nulls of each field that is passed over; nil where nobody asks
 	nullDef uint8
 	// nulls are the entries that the columns of a group get where it is null, empty those where a list is empty.
 	nulls, empty []nullEntry
@@ -39,6 +41,7 @@ const (
 	readLong
 	readFixed
 	readBytes
+	countBytes
 	readEnum
 	addNulls
 	inRecord
@@ -75,6 +78,8 @@ type compiler struct {
 	// bulk are the columns that the schema lacks: every row is null.
 	bulk  []nullEntry
 	steps int
+	// facts are gathered, by leaf, instead of reading the wanted leaves; nil reads.
+	facts []Facts
 	// least is the smallest number of bytes that a record takes.
 	least int
 }
@@ -82,15 +87,24 @@ type compiler struct {
 // compile makes the program that takes the wanted leaves of a target out of the records of a type. It has a sink for each
 // leaf of the target, nil for those that are not wanted.
 func compile(t *schema.Type, target *schema.Message, leaves []int) (*compiler, []step, error) {
+	c := newCompiler(target, leaves)
+	program, err := c.compile(t, target)
+	return c, program, err
+}
+
+func newCompiler(target *schema.Message, leaves []int) *compiler {
 	c := &compiler{wanted: make([]bool, len(target.Leaves)), sinks: make([]*sink, len(target.Leaves))}
 	for _, i := range leaves {
 		c.wanted[i] = true
 		n := target.Leaves[i]
 		c.sinks[i] = &sink{node: n, leaf: n.Leaf}
 	}
-	body, least, err := c.fields(t, target.Fields, "", func(n *schema.Node) error { return c.absent(n, &c.bulk) })
-	c.least = least
-	return c, body, err
+	return c
+}
+
+func (c *compiler) compile(t *schema.Type, target *schema.Message) (program []step, err error) {
+	program, c.least, err = c.fields(t, target.Fields, "", func(n *schema.Node) error { return c.absent(n, &c.bulk) })
+	return program, err
 }
 
 func (c *compiler) wants(n *schema.Node) bool {
@@ -163,6 +177,7 @@ func link(steps, more []step) []step {
 		case alike && s.op <= skipFixed && last.width == s.width:
 			last.count += s.count
 			last.names = append(last.names, s.names...)
+			last.nulled = append(last.nulled, s.nulled...)
 		default:
 			steps = append(steps, s)
 		}
@@ -189,6 +204,9 @@ func (c *compiler) skip(t *schema.Type, path string) ([]step, int, error) {
 	}
 	t, p := presenceOf(t)
 	s := step{presence: p, count: 1, names: []string{path}}
+	if c.facts != nil {
+		s.nulled = []*Facts{{}}
+	}
 	least := 1
 	switch t.Kind {
 	case schema.Boolean:
@@ -348,6 +366,9 @@ func (c *compiler) either(t *schema.Type, n *schema.Node, path string) ([]step, 
 }
 
 func (c *compiler) leaf(t *schema.Type, n *schema.Node, s step, path string) ([]step, int, error) {
+	if c.facts != nil && t.Kind != schema.Bytes && t.Kind != schema.String {
+		return c.nullsOf(t, n, s.presence, path)
+	}
 	from, _ := t.Scalar()
 	cast, err := schema.CastFor(from, n.Scalar)
 	if err != nil {
@@ -372,6 +393,9 @@ func (c *compiler) leaf(t *schema.Type, n *schema.Node, s step, path string) ([]
 		}
 	case schema.Bytes, schema.String:
 		s.op = readBytes
+		if c.facts != nil {
+			s.op, s.sink, s.nulls, s.counted, s.nulled = countBytes, nil, nil, &c.facts[n.Index], []*Facts{&c.facts[n.Index]}
+		}
 	default:
 		s.op, least = readFixed, s.width
 	}
@@ -381,8 +405,20 @@ func (c *compiler) leaf(t *schema.Type, n *schema.Node, s step, path string) ([]
 	return []step{s}, least, nil
 }
 
+// nullsOf passes over a value and counts where it is null.
+func (c *compiler) nullsOf(t *schema.Type, n *schema.Node, p presence, path string) ([]step, int, error) {
+	steps, least, err := c.skip(t, path)
+	if err == nil && len(steps) == 1 && p.nullable() {
+		steps[0].nulled = []*Facts{&c.facts[n.Index]}
+	}
+	return steps, least, err
+}
+
 // below lists the wanted columns below a node with the level they get where it is null or empty.
 func (c *compiler) below(n *schema.Node, def uint8, to *[]nullEntry) {
+	if c.facts != nil {
+		return // nothing is collected
+	}
 	if n.Shape == schema.LeafShape {
 		if k := c.sinks[n.Index]; k != nil {
 			*to = append(*to, nullEntry{k, def})

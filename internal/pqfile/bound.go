@@ -30,6 +30,58 @@ const (
 // rows, with others added, its pages kept as they are (dictionary pages with dictionary indexes, the others plain), or cut where WriteRows would cut.
 // It is false where the footer doesn't tell.
 func (f *File) ChunkBound(group, leaf int, to *schema.Node, add Added) (int64, bool) {
+	b, ok := f.bounded(group, leaf, to, add, -1)
+	return b.total(), ok
+}
+
+// RegionBound is the same for a chunk that fills a region, of a column whose values stay as they are: no more than ChunkBound in all. It reads the
+// head of the dictionary.
+func (f *File) RegionBound(group, leaf int, to *schema.Node, add Added) (Region, error) {
+	dictionary, err := f.dictionarySize(group, leaf)
+	if err != nil {
+		return Region{}, err
+	}
+	b, ok := f.bounded(group, leaf, to, add, dictionary)
+	if !ok {
+		return Region{}, unsupported("a region for a chunk of no known size")
+	}
+	return b.region(encodingsOf(f.Column(group, leaf)).dict), nil
+}
+
+// NewRegionBound is NewChunkBound for a chunk without a dictionary that fills a region.
+func NewRegionBound(to *schema.Node, add Added) Region {
+	b := newBounded(to, add)
+	b.dictionary = 0
+	return b.region(false)
+}
+
+// dictionarySize is what the dictionary of a chunk takes decompressed, 0 without one.
+func (f *File) dictionarySize(group, leaf int) (int64, error) {
+	m := f.Column(group, leaf)
+	if m.DictionaryPageOffset == 0 || !encodingsOf(m).dict {
+		return 0, nil
+	}
+	r, err := f.Chunk(group, leaf)
+	if err != nil {
+		return 0, err
+	}
+	defer r.src.release()
+	p := &rawPage{at: r.src.pos}
+	head := make([]byte, min(firstHeader, r.src.left()))
+	if err := readAt(f.r, head, r.src.pos); err != nil {
+		return 0, r.wrap(err)
+	}
+	if err := decodeThrift(head, &p.header); err != nil {
+		return 0, r.wrap(corrupt("offset %d: expected a page header: %v", p.at, err))
+	}
+	if n := int64(p.header.UncompressedPageSize); p.header.Type == format.DictionaryPage && n >= 0 && n <= m.TotalUncompressedSize {
+		return n, nil
+	}
+	return 0, r.wrap(corrupt("offset %d: expected a dictionary of at most %d bytes", p.at, m.TotalUncompressedSize))
+}
+
+// bounded is what the size of a chunk follows from. inDictionary is what its dictionary takes now, -1 where that is not known.
+func (f *File) bounded(group, leaf int, to *schema.Node, add Added, inDictionary int64) (bounded, bool) {
 	rc := &f.Meta.RowGroups[group].Columns[leaf]
 	c, from := &rc.MetaData, f.Schema.Leaves[leaf]
 	e := encodingsOf(c)
@@ -51,14 +103,14 @@ func (f *File) ChunkBound(group, leaf int, to *schema.Node, add Added) (int64, b
 		b.dictionary = distinct + add.Values
 	case to.Leaf.Kind == column.Bytes:
 		if from.Scalar.Logical != to.Scalar.Logical {
-			return 0, false
+			return b, false
 		}
 		if from.Leaf.MaxRep > 0 && e.dict && e.plain && rc.OffsetIndexOffset == 0 {
-			return 0, false // a row may begin in a dictionary page and end in a plain one: its values are spelled out then
+			return b, false // a row may begin in a dictionary page and end in a plain one: its values are spelled out then
 		}
 		if e.prefixed {
 			if size = c.SizeStatistics.UnencodedByteArrayDataBytes; size <= 0 {
-				return 0, false
+				return b, false
 			}
 			size += c.TotalUncompressedSize // a dictionary may have values that no row has
 		}
@@ -70,14 +122,23 @@ func (f *File) ChunkBound(group, leaf int, to *schema.Node, add Added) (int64, b
 			b.values += add.Bytes + 4*add.Values // a value may go into the dictionary and into a plain page
 		}
 		b.dictionary = c.TotalUncompressedSize/4 + add.Values
+		if e.dict && inDictionary >= 0 {
+			b.inDictionary = inDictionary + add.Bytes + 4*add.Values
+			b.values -= b.inDictionary
+			b.dictionary = inDictionary/4 + add.Values
+		}
 	default:
 		width := int64(max(from.Leaf.Width(), 1))
 		if from.Leaf.Kind == column.Bytes {
 			width = 4
 		}
-		b.dictionary = size/width + add.Values
+		in := size
+		if inDictionary >= 0 {
+			in = inDictionary
+		}
+		b.dictionary = in/width + add.Values
 		if e.dict {
-			b.values = b.dictionary * int64(to.Leaf.Width())
+			b.inDictionary = b.dictionary * int64(to.Leaf.Width())
 		}
 		if e.plain {
 			b.values += plainFixed(to.Leaf, b.entries)
@@ -86,7 +147,7 @@ func (f *File) ChunkBound(group, leaf int, to *schema.Node, add Added) (int64, b
 	if !e.dict {
 		b.dictionary = 0
 	}
-	return b.total(), true
+	return b, true
 }
 
 // StructureBound is the same for a chunk that takes only the levels of one of this file: the values of all source rows are null.
@@ -117,8 +178,9 @@ type bounded struct {
 	top         column.Leaf
 	entries     int64
 	sourcePages int64
-	values      int64 // bytes of values, in plain pages and in the dictionary
-	dictionary  int64 // entries; 0 without a dictionary
+	values      int64 // bytes of values in plain pages and, where that is not known apart, in the dictionary
+	// dictionary are the entries of the dictionary, 0 without one, inDictionary the bytes of their values.
+	dictionary, inDictionary int64
 }
 
 func plainFixed(l column.Leaf, n int64) int64 {
@@ -129,9 +191,14 @@ func plainFixed(l column.Leaf, n int64) int64 {
 }
 
 func (b *bounded) total() int64 {
+	return b.size(b.inDictionary) + regionSlack
+}
+
+// size is what the data pages take at most, with so many bytes of a dictionary.
+func (b *bounded) size(dictionary int64) int64 {
 	// Each page may end in a broken group of eight levels, indexes or bits.
 	perPage := levelsBound(7, b.top.MaxRep) + levelsBound(7, b.top.MaxDef) + 1
-	body := b.values + levelsBound(b.entries, b.top.MaxRep) + levelsBound(b.entries, b.top.MaxDef)
+	body := dictionary + b.values + levelsBound(b.entries, b.top.MaxRep) + levelsBound(b.entries, b.top.MaxDef)
 	if b.dictionary > 0 {
 		perPage += indexesBound(7, b.dictionary)
 		body += indexesBound(b.entries, b.dictionary)
@@ -139,6 +206,17 @@ func (b *bounded) total() int64 {
 	pages := b.sourcePages + b.entries/PageRows + body/PageBytes + 3
 	body += pages * perPage
 	return body + 5*(body/maxBlock) + pages*(codecBound(0)+ourHeader)
+}
+
+// region is what a chunk takes with room for what fills it.
+func (b *bounded) region(dictionary bool) Region {
+	r := Region{Size: b.total()}
+	if dictionary {
+		r.Dictionary = max(b.inDictionary, int64(b.top.Width())+4)
+		r.Dictionary = codecBound(r.Dictionary) + ourHeader + paddingRoom
+		r.Size = r.Dictionary + b.size(0) + paddingRoom
+	}
+	return r
 }
 
 // encodings says what a chunk's data pages may hold.
@@ -152,6 +230,12 @@ type encodings struct {
 
 // Pages is about how many data pages a chunk has.
 func (m *ColumnMetaData) Pages() int64 { return encodingsOf(m).pages }
+
+// PageKinds tells whether some data pages of a chunk may have plain values when they are edited or decoded, and others dictionary indexes.
+func (m *ColumnMetaData) PageKinds() (plain, dictionary bool) {
+	e := encodingsOf(m)
+	return e.plain, e.dict
+}
 
 // Mixed tells whether some data pages of a chunk may have dictionary indexes, and others not.
 func (m *ColumnMetaData) Mixed() bool {

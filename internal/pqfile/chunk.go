@@ -42,7 +42,10 @@ type ChunkReader struct {
 	carried    Page  // the carry as a page of its own
 	ready      *Page // read, but to be returned after the carry
 	encoded    EncodedPage
-	err        error
+	// uncompressed are the bytes of the pages so far, decompressed and with their headers; copied says that some were not decompressed.
+	uncompressed int64
+	copied       bool
+	err          error
 }
 
 // Chunk opens a column chunk.

@@ -57,9 +57,16 @@ func (r *ChunkReader) NextEncoded() (p *EncodedPage, err error) {
 				return nil, corrupt("page at offset %d: %d rows, %d are left in the row group", raw.at, raw.entries(), r.rowsLeft)
 			}
 			r.rowsLeft -= raw.entries()
+			if isDictionary(raw.encoding()) && r.dict == nil {
+				r.dict = column.New(r.valueLeaf()) // parquet-mr writes none for a column of nulls
+			}
 			r.encoded = EncodedPage{Rows: int(raw.entries()), Dict: isDictionary(raw.encoding()), chunk: r, raw: raw}
 			return &r.encoded, nil
 		}
+	}
+	if r.copied && r.uncompressed != r.meta.TotalUncompressedSize {
+		// Of a page that was copied nothing else tells how large it is.
+		return nil, corrupt("chunk ending at offset %d: pages of %d bytes where the footer counts %d", r.src.pos, r.uncompressed, r.meta.TotalUncompressedSize)
 	}
 	return nil, r.end()
 }
@@ -105,19 +112,35 @@ func (p *EncodedPage) parts() (out encodedParts, err error) {
 }
 
 func (p *EncodedPage) partsV2() (out encodedParts, err error) {
-	r, raw := p.chunk, p.raw
-	rep, def, values, err := r.splitV2(raw)
+	if out, err = p.levelsV2(); err == nil {
+		out.values, err = p.chunk.valuesV2(p.raw, out.values)
+	}
+	return out, err
+}
+
+// levelsV2 gives the parts of a page of version 2, the values still compressed.
+func (p *EncodedPage) levelsV2() (out encodedParts, err error) {
+	rep, def, values, err := p.chunk.splitV2(p.raw)
 	if err != nil {
 		return out, err
 	}
 	if len(rep) > 0 {
 		return out, corrupt("%d bytes of repetition levels in a column without", len(rep))
 	}
-	if r.leaf.Leaf.MaxDef > 0 {
+	out.values = values
+	if p.chunk.leaf.Leaf.MaxDef > 0 {
 		out.levels = def
 	}
-	out.values, err = r.valuesV2(raw, values)
-	return out, err
+	return out, nil
+}
+
+// nulls counts the entries without a value.
+func (e *encodedParts) nulls(top uint8, entries int) (int64, error) {
+	if e.whole(top, entries) {
+		return 0, nil
+	}
+	def, err := e.decodeLevels(nil, top, entries)
+	return int64(entries - present(def, top)), err
 }
 
 // whole tells whether encoded levels say that no entry is null: a single run of the highest level.

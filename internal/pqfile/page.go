@@ -59,6 +59,7 @@ func (r *ChunkReader) rawPage() (*rawPage, error) {
 	}
 	p.body = p.bytes[n:]
 	r.src.take(len(p.bytes))
+	r.uncompressed += int64(n) + int64(h.UncompressedPageSize)
 	if h.CRC != 0 {
 		if sum := crc32.ChecksumIEEE(p.body); sum != uint32(h.CRC) {
 			return nil, corrupt("offset %d: page with checksum %08x, expected %08x", p.at, sum, uint32(h.CRC))

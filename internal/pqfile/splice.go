@@ -3,6 +3,7 @@ package pqfile
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"strings"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -57,14 +58,17 @@ const pageKinds = 4
 
 // copies tells whether a page may be copied as it is.
 func (c *ChunkWriter) copies(p *EncodedPage) bool {
-	r := p.chunk
-	if c.o.Codec != r.meta.Codec || c.leaf.Leaf != r.leaf.Leaf || int64(len(p.raw.bytes)) > c.worst(p) {
+	r, h := p.chunk, &p.raw.header
+	if c.o.Codec != r.meta.Codec || c.leaf.Leaf != r.leaf.Leaf || int64(len(p.raw.body))+ourHeader > c.worst(p) {
 		return false
 	}
-	if c.kind(p.raw.header.Type, p.raw.encoding()) == nil && len(c.pages) == pageKinds {
+	if c.kind(h.Type, p.raw.encoding()) == nil && len(c.pages) == pageKinds {
 		return false
 	}
-	return c.leaf.Leaf.MaxDef == 0 || p.raw.header.Type == format.DataPageV2 || r.meta.Statistics.NullCount.Valid
+	if h.Type == format.DataPageV2 {
+		return true
+	}
+	return c.leaf.Leaf.MaxDef == 0 || h.DataPageHeader.V.DefinitionLevelEncoding == format.RLE && r.meta.Statistics.NullCount.Valid
 }
 
 // worst is what the bound of the chunk has for a page at least.
@@ -82,25 +86,47 @@ func (c *ChunkWriter) worst(p *EncodedPage) int64 {
 	return codecBound(body) + ourHeader
 }
 
+// copyPage writes the body of a page as it is, behind a header of our own: no checksum covers a header.
 func (c *ChunkWriter) copyPage(p *EncodedPage) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	raw := p.raw
-	if _, err := c.w.Write(raw.bytes); err != nil {
+	raw, n := p.raw, int32(p.Rows)
+	h := format.PageHeader{
+		Type: raw.header.Type, UncompressedPageSize: raw.header.UncompressedPageSize, CompressedPageSize: raw.header.CompressedPageSize,
+		CRC: int32(crc32.ChecksumIEEE(raw.body)),
+	}
+	nulls := int64(0)
+	if raw.header.Type == format.DataPageV2 {
+		e, err := p.levelsV2()
+		if err != nil {
+			return err
+		}
+		if nulls, err = e.nulls(c.leaf.Leaf.MaxDef, p.Rows); err != nil {
+			return err
+		}
+		old := &raw.header.DataPageHeaderV2.V
+		h.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{
+			NumValues: n, NumRows: n, NumNulls: int32(nulls), Encoding: old.Encoding, DefinitionLevelsByteLength: old.DefinitionLevelsByteLength,
+			IsCompressed: old.IsCompressed,
+		})
+		c.nulls += nulls
+		c.sourceNulls += nulls
+	} else {
+		h.DataPageHeader = thrift.New(format.DataPageHeader{
+			NumValues: n, Encoding: raw.encoding(), DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+		})
+		if c.leaf.Leaf.MaxDef > 0 {
+			c.source = p.chunk.meta
+		}
+	}
+	p.chunk.copied = true
+	if err := c.put(&h, raw.body, int64(raw.header.UncompressedPageSize)); err != nil {
 		return err
 	}
-	c.chunk.Size += int64(len(raw.bytes))
-	c.chunk.meta.TotalUncompressedSize += int64(len(raw.bytes)-len(raw.body)) + int64(raw.header.UncompressedPageSize)
 	c.chunk.Rows += int64(p.Rows)
 	c.chunk.meta.NumValues += int64(p.Rows)
 	c.count(raw.header.Type, raw.encoding())
-	if raw.header.Type == format.DataPageV2 {
-		c.nulls += int64(raw.header.DataPageHeaderV2.V.NumNulls)
-		c.sourceNulls += int64(raw.header.DataPageHeaderV2.V.NumNulls)
-	} else if c.leaf.Leaf.MaxDef > 0 {
-		c.source = p.chunk.meta
-	}
 	return nil
 }
 

@@ -29,6 +29,8 @@ const (
 type ChunkOptions struct {
 	// Codec is Uncompressed (the zero value), Snappy, Zstd or Gzip.
 	Codec format.CompressionCodec
+	// Stored leaves pages as they are within the frames of the codec.
+	Stored bool
 	// Dictionary has the values that pages with Dict set refer to. It must be complete before the first page is written.
 	Dictionary *column.Vector
 }
@@ -61,6 +63,7 @@ type ChunkWriter struct {
 	source      *ColumnMetaData
 	sourceNulls int64
 
+	region *regionWriter // nil for a chunk of any size
 	*buffers
 }
 
@@ -205,7 +208,7 @@ func (c *ChunkWriter) writeDictionary() error {
 
 // emit compresses the body and writes it after its header.
 func (c *ChunkWriter) emit(h *format.PageHeader) error {
-	out, err := compress(c.o.Codec, c.packed, c.body)
+	out, err := c.compress()
 	if err != nil {
 		return err
 	}
@@ -217,23 +220,46 @@ func (c *ChunkWriter) emit(h *format.PageHeader) error {
 	}
 	h.UncompressedPageSize, h.CompressedPageSize = int32(len(c.body)), int32(len(out))
 	h.CRC = int32(crc32.ChecksumIEEE(out))
-	c.header.Reset()
-	if err := c.encoder.Encode(h); err != nil {
+	if err := c.put(h, out, int64(len(c.body))); err != nil {
 		return err
 	}
-	if _, err := c.w.Write(c.header.Bytes()); err != nil {
-		return err
-	}
-	if _, err := c.w.Write(out); err != nil {
-		return err
-	}
-	c.chunk.Size += int64(c.header.Len() + len(out))
-	c.chunk.meta.TotalUncompressedSize += int64(c.header.Len() + len(c.body))
 	if h.Type == format.DictionaryPage {
 		c.chunk.meta.DataPageOffset = c.chunk.Size
 		c.chunk.dict = true
 	}
 	return nil
+}
+
+// put writes a page of so many bytes decompressed.
+func (c *ChunkWriter) put(h *format.PageHeader, body []byte, uncompressed int64) error {
+	c.header.Reset()
+	if err := c.encoder.Encode(h); err != nil {
+		return err
+	}
+	if err := c.write(c.header.Bytes(), body, h.Type == format.DictionaryPage); err != nil {
+		return err
+	}
+	c.chunk.Size += int64(c.header.Len() + len(body))
+	c.chunk.meta.TotalUncompressedSize += int64(c.header.Len()) + uncompressed
+	return nil
+}
+
+func (c *ChunkWriter) compress() ([]byte, error) {
+	if c.o.Stored && c.o.Codec != format.Uncompressed {
+		return stored(c.o.Codec, c.packed[:0], c.body)
+	}
+	return compress(c.o.Codec, c.packed, c.body)
+}
+
+func (c *ChunkWriter) write(header, body []byte, dictionary bool) error {
+	if c.region != nil {
+		return c.region.page(header, body, dictionary)
+	}
+	if _, err := c.w.Write(header); err != nil {
+		return err
+	}
+	_, err := c.w.Write(body)
+	return err
 }
 
 // WriteRows writes rows that have no page yet: as pages of PageRows rows or, if that comes first, PageBytes bytes or a row more. Each call ends a
@@ -273,6 +299,12 @@ func valueBytes(v *column.Vector, s column.Span) int {
 func (c *ChunkWriter) Close(m *MinMax) (*Chunk, error) {
 	if c.err != nil {
 		return nil, c.err
+	}
+	if c.region != nil {
+		if err := c.region.finish(); err != nil {
+			return nil, fmt.Errorf("column %s: %w", strings.Join(c.leaf.Path, "."), err)
+		}
+		c.chunk.Size, c.chunk.Offset = c.region.region.Size, c.region.region.Offset
 	}
 	bufferPool.Put(c.buffers)
 	c.buffers, c.err = nil, errors.New("the chunk is closed")

@@ -38,7 +38,7 @@ func (g *group) columns(ctx context.Context, f *pqfile.Writer) error {
 				continue
 			}
 			// The log's columns are shared, and decoded when the first of them is asked for.
-			if _, _, err := g.records.leaf(leaf); err != nil {
+			if _, err := g.records.leaf(leaf); err != nil {
 				return err
 			}
 			aside[started] = make(chan *built, 1)

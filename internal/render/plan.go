@@ -38,6 +38,7 @@ type block interface {
 	Rows() int
 	Has(column string) bool
 	Columns(target *schema.Message, leaves []int) ([]*column.Vector, error)
+	Facts(target *schema.Message) ([]logfile.Facts, error)
 }
 
 func (b *batch) wrap(err error) error {

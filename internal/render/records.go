@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+	"sync"
 
 	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/logfile"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/merge"
 )
@@ -24,13 +26,30 @@ type records struct {
 
 	content int64 // bytes of the encoded records
 	window  int   // leaves that are decoded at once
-	lo, hi  int   // the leaves that columns has
-	columns []*column.Vector
-	index   []*column.Index
+
+	mu      sync.Mutex
+	columns map[int]*recordColumn // by leaf: those that were decoded last, and those to keep
+}
+
+// recordColumn is a column of all records.
+type recordColumn struct {
+	vector *column.Vector
+	index  *column.Index
+}
+
+// nulls is in how many of some records it is null.
+func (c *recordColumn) nulls(records []int32) int64 {
+	n := int64(0)
+	for _, r := range records {
+		if s := c.index.Span(int(r), int(r)+1); s.V0 == s.V1 {
+			n++
+		}
+	}
+	return n
 }
 
 func (in *Input) records(p *plan) *records {
-	r := &records{in: in, batches: p.batches}
+	r := &records{in: in, batches: p.batches, columns: map[int]*recordColumn{}}
 	for _, g := range p.groups {
 		r.from = append(r.from, len(r.taken))
 		for _, c := range g {
@@ -78,23 +97,46 @@ func (r *records) batchOf(record int32) int {
 	return i
 }
 
-// leaf gives a column of all records, and the index of its rows.
-func (r *records) leaf(n *schema.Node) (*column.Vector, *column.Index, error) {
-	if n.Index < r.lo || n.Index >= r.hi {
-		if err := r.decode(n.Index); err != nil {
-			return nil, nil, err
-		}
+// leaf gives a column of all records. Where it is not there yet, those behind it are decoded with it, as many as go at once: who reads the columns
+// in their order decodes each record once.
+func (r *records) leaf(n *schema.Node) (*recordColumn, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.columns[n.Index]; c != nil {
+		return c, nil
 	}
-	return r.columns[n.Index-r.lo], r.index[n.Index-r.lo], nil
-}
-
-func (r *records) decode(from int) error {
-	r.lo, r.hi = from, min(from+r.window, len(r.in.Target.Leaves))
-	r.columns, r.index = nil, nil
 	var leaves []int
-	for l := r.lo; l < r.hi; l++ {
+	for l := n.Index; l < min(n.Index+r.window, len(r.in.Target.Leaves)); l++ {
 		leaves = append(leaves, l)
 	}
+	if r.window < len(r.in.Target.Leaves) {
+		clear(r.columns)
+	}
+	if err := r.decode(leaves); err != nil {
+		return nil, err
+	}
+	return r.columns[n.Index], nil
+}
+
+// keep decodes some columns in one go, unless that is more than goes at once.
+func (r *records) keep(leaves []int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	leaves = slices.DeleteFunc(slices.Clone(leaves), func(l int) bool { return r.columns[l] != nil })
+	if len(leaves) > r.window {
+		return nil
+	}
+	return r.decode(leaves)
+}
+
+// kept is a column if it was decoded, else nil.
+func (r *records) kept(n *schema.Node) *recordColumn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.columns[n.Index]
+}
+
+func (r *records) decode(leaves []int) error {
 	all := make([][]*column.Vector, len(r.batches))
 	for i, b := range r.batches {
 		var err error
@@ -104,9 +146,30 @@ func (r *records) decode(from int) error {
 	}
 	for i, l := range leaves {
 		v := joined(r.in.Target.Leaves[l], all, i)
-		r.columns, r.index = append(r.columns, v), append(r.index, column.NewIndex(v))
+		r.columns[l] = &recordColumn{v, column.NewIndex(v)}
 	}
 	return nil
+}
+
+// facts are what is known of all records without reading a column, by leaf.
+func (r *records) facts() ([]logfile.Facts, error) {
+	out := make([]logfile.Facts, len(r.in.Target.Leaves))
+	for i := range r.batches {
+		b := &r.batches[i]
+		facts, err := b.data.Facts(r.in.Target)
+		if err != nil {
+			return nil, b.wrap(err)
+		}
+		for l, f := range facts {
+			out[l].Bytes += f.Bytes
+			if f.Nulls < 0 || out[l].Nulls < 0 || len(r.in.Target.Leaves[l].Path) > 1 {
+				out[l].Nulls = -1
+			} else {
+				out[l].Nulls += f.Nulls
+			}
+		}
+	}
+	return out, nil
 }
 
 // joined is a column of several blocks.

@@ -51,6 +51,8 @@ type Input struct {
 	// Sequence is a column of two numbers with a point between them, by which records are weighed against base rows; "" is the
 	// ordering value.
 	Sequence string
+	// Pruning are the columns that readers skip files by more than by others: what their values may be is said of every file.
+	Pruning []string
 	// Unavailable is the text that stands for a value which a record's writer did not have.
 	Unavailable string
 	// Only are the instants whose base rows are wanted, sorted; nil is all. OnlyAfter has base rows of other instants meet the log
@@ -101,6 +103,11 @@ func (in *Input) prepare() error {
 
 // Render writes the file to w: size bytes, with a hole before the footer. Bound or Measure give the size.
 func (in *Input) Render(ctx context.Context, w io.WriterAt, size int64) error {
+	if regions, err := in.InRegions(); err != nil {
+		return err
+	} else if regions {
+		return in.renderInRegions(ctx, w, size)
+	}
 	f := pqfile.NewWriter(w, in.Target)
 	if err := in.chunks(ctx, f); err != nil {
 		return err
@@ -110,6 +117,15 @@ func (in *Input) Render(ctx context.Context, w io.WriterAt, size int64) error {
 
 // Measure renders without keeping anything, and gives the size that the file needs.
 func (in *Input) Measure(ctx context.Context) (int64, error) {
+	if regions, err := in.InRegions(); err != nil {
+		return 0, err
+	} else if regions {
+		l, err := in.Layout(ctx, nowhere{})
+		if err != nil {
+			return 0, err
+		}
+		return l.Needed(), nil
+	}
 	f := pqfile.NewWriter(nowhere{}, in.Target)
 	if err := in.chunks(ctx, f); err != nil {
 		return 0, err
@@ -303,10 +319,11 @@ func (c *columnWriter) begun(err error) error {
 
 // ready reads the log records and finds the base column.
 func (c *columnWriter) ready() error {
-	var err error
-	if c.logged, c.index, err = c.records.leaf(c.leaf); err != nil {
+	logged, err := c.records.leaf(c.leaf)
+	if err != nil {
 		return err
 	}
+	c.logged, c.index = logged.vector, logged.index
 	c.choose = c.chooser()
 	if v, ok := c.in.Fill[c.leaf.Index]; ok {
 		c.fill = column.New(c.leaf.Leaf)

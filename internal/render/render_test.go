@@ -147,7 +147,7 @@ func TestUntouchedPagesAreCopied(t *testing.T) {
 	}
 }
 
-// pagesOf are the data pages of a column as they lie in the file.
+// pagesOf are the data pages of a column as they lie in the file, without their headers.
 func pagesOf(t *testing.T, file []byte, leaf int) (out [][]byte) {
 	t.Helper()
 	f, err := pqfile.Open(bytes.NewReader(file), int64(len(file)))
@@ -156,8 +156,8 @@ func pagesOf(t *testing.T, file []byte, leaf int) (out [][]byte) {
 	}
 	m := f.Column(0, leaf)
 	for at := m.DataPageOffset; at < m.DataPageOffset+m.TotalCompressedSize; {
-		_, size := pageAt(t, file[at:])
-		out = append(out, file[at:at+size])
+		page, size := pageAt(t, file[at:])
+		out = append(out, page.body)
 		at += size
 	}
 	return out

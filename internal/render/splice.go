@@ -7,6 +7,7 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/merge"
@@ -119,6 +120,12 @@ func (c *columnWriter) rewrite(w *pqfile.ChunkWriter, p *pqfile.EncodedPage, row
 	mapped, err := c.src.mapped(decoded)
 	if err != nil {
 		return err
+	}
+	if mapped.dict && c.dict == nil {
+		// Writers leave out the dictionary of a column of nulls. Log records may bring values.
+		nulls := column.New(c.leaf.Leaf)
+		nulls.Rep, nulls.Def = mapped.vector.Rep, mapped.vector.Def
+		mapped.vector, mapped.dict = nulls, false
 	}
 	return w.Replace(decoded, &pqfile.Page{Vector: c.merged(mapped, row), Dict: mapped.dict})
 }

@@ -1,9 +1,11 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/logfile"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/merge"
 )
@@ -132,6 +134,11 @@ type addedRecords struct {
 func (a *addedRecords) Rows() int { return len(a.rows) }
 
 func (a *addedRecords) Has(string) bool { return true }
+
+// Facts is not asked for: files with such records are not laid out in regions.
+func (a *addedRecords) Facts(*schema.Message) ([]logfile.Facts, error) {
+	return nil, errors.ErrUnsupported
+}
 
 func (a *addedRecords) value(row int, n *schema.Node) ([]byte, bool) {
 	v := a.rows[row][n.Name]

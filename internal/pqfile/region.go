@@ -1,0 +1,206 @@
+package pqfile
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+// Region is a part of a file that a chunk takes wholly, whatever its pages turn out to need: where the chunks of a file lie is then known before any is
+// made, and each can be made when somebody reads it. What is left of it is behind the last page's own bytes, in a frame that Zstandard's decoders
+// skip: the one place where every reader bears it.
+type Region struct {
+	// Offset is where it begins in the file.
+	Offset int64
+	// Size is the number of its bytes, of which Dictionary are those of the dictionary page; 0 without one.
+	Size, Dictionary int64
+}
+
+// MaxRegion is the most that a region takes: its last page must be one.
+const MaxRegion = 1 << 30
+
+// padding itself takes the head of a frame, and a longer page header: paddingRoom for the dictionary and for the rest. regionSlack is what a bound
+// has for both, and for what else comes from telling them apart.
+const (
+	paddingRoom = 64
+	regionSlack = 4 * paddingRoom
+)
+
+// NewRegionWriter starts a chunk that fills a region of the file w, which must be a hole. Its codec is Zstandard.
+func NewRegionWriter(w io.WriterAt, leaf *schema.Node, o ChunkOptions, r Region) *ChunkWriter {
+	o.Codec = format.Zstd
+	if r.Dictionary > 0 && (o.Dictionary == nil || o.Dictionary.Values() == 0) {
+		// The footer says that there is a dictionary. It may have values that no row has.
+		l := column.Leaf{Kind: leaf.Leaf.Kind, Size: leaf.Leaf.Size}
+		o.Dictionary = column.New(l)
+		o.Dictionary.AppendValue(make([]byte, l.Width()))
+	}
+	t := &regionWriter{w: w, region: r, at: r.Offset}
+	t.buf = bufio.NewWriterSize(t.section(), regionBuffer)
+	c := NewChunkWriter(t, leaf, o)
+	c.region = t
+	return c
+}
+
+const regionBuffer = 256 << 10
+
+// regionWriter writes the pages of a chunk into its region. It holds the last page back, which must fill the rest.
+type regionWriter struct {
+	w      io.WriterAt
+	region Region
+	at     int64 // behind what was written
+	buf    *bufio.Writer
+	held   []byte // the last data page: header and body
+	header int    // the length of its header
+}
+
+func (t *regionWriter) section() io.Writer { return io.NewOffsetWriter(t.w, t.at) }
+
+func (t *regionWriter) Write(p []byte) (int, error) {
+	n, err := t.buf.Write(p)
+	t.at += int64(n)
+	return n, err
+}
+
+// skip leaves a hole.
+func (t *regionWriter) skip(n int64) error {
+	if err := t.buf.Flush(); err != nil {
+		return err
+	}
+	t.at += n
+	t.buf.Reset(t.section())
+	return nil
+}
+
+// page takes a page, the dictionary first if there is one.
+func (t *regionWriter) page(header, body []byte, dictionary bool) error {
+	if err := t.release(); err != nil {
+		return err
+	}
+	t.held = append(append(t.held[:0], header...), body...)
+	t.header = len(header)
+	if dictionary {
+		return t.fill(t.region.Offset + t.region.Dictionary)
+	}
+	return nil
+}
+
+// release writes the page that was held back as it is.
+func (t *regionWriter) release() error {
+	_, err := t.Write(t.held)
+	t.held = t.held[:0]
+	return err
+}
+
+// finish writes the last page.
+func (t *regionWriter) finish() error {
+	if err := t.fill(t.region.Offset + t.region.Size); err != nil {
+		return err
+	}
+	return t.buf.Flush()
+}
+
+const (
+	skippableMagic = 0x184D2A50
+	skippableHead  = 8
+)
+
+// fill writes the page that was held back so that it ends at an offset.
+func (t *regionWriter) fill(end int64) error {
+	var h format.PageHeader
+	if err := decodeThrift(t.held[:t.header], &h); err != nil {
+		return err
+	}
+	body := t.held[t.header:]
+	// A header takes the more bytes the larger the size is that it states. With a checksum it takes others again, so that one of both fits.
+	for _, checksum := range []bool{false, true} {
+		size := int64(len(body)) + skippableHead
+		for range maxVarint {
+			h.CompressedPageSize, h.CRC = int32(size), 0
+			if checksum {
+				h.CRC = int32(paddedChecksum(body, size))
+			}
+			header, err := marshal(&h)
+			if err != nil {
+				return err
+			}
+			left := end - t.at - int64(len(header))
+			if left == size {
+				return t.writePadded(header, body, size)
+			}
+			if size = left; size < int64(len(body))+skippableHead || size > MaxRegion {
+				break
+			}
+		}
+	}
+	return fmt.Errorf("%w: a page of %d bytes at offset %d, in a region that ends at %d", ErrOverflow, len(t.held), t.at, end)
+}
+
+func (t *regionWriter) writePadded(header, body []byte, size int64) error {
+	for _, p := range [][]byte{header, body, skippable(size - int64(len(body)))} {
+		if _, err := t.Write(p); err != nil {
+			return err
+		}
+	}
+	t.held = t.held[:0]
+	return t.skip(size - int64(len(body)) - skippableHead)
+}
+
+// skippable is the head of a frame of so many bytes that is skipped.
+func skippable(size int64) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, skippableMagic)
+	return binary.LittleEndian.AppendUint32(b, uint32(size-skippableHead))
+}
+
+func paddedChecksum(body []byte, size int64) uint32 {
+	sum := crc32.ChecksumIEEE(body)
+	sum = crc32.Update(sum, crc32.IEEETable, skippable(size-int64(len(body))))
+	var zeros [4096]byte
+	for left := size - int64(len(body)) - skippableHead; left > 0; left -= int64(len(zeros)) {
+		sum = crc32.Update(sum, crc32.IEEETable, zeros[:min(left, int64(len(zeros)))])
+	}
+	return sum
+}
+
+// RegionChunk describes a chunk that fills a region and is not made yet.
+type RegionChunk struct {
+	Leaf   *schema.Node
+	Region Region
+	Rows   int64 // and entries: the column is not repeated
+	// Plain and Indexed say that it may have pages of either kind.
+	Plain, Indexed bool
+	// Nulls is the number of its nulls, less than 0 where that is not known yet.
+	Nulls int64
+	// MinMax is what is known of its values, nil for nothing.
+	MinMax *MinMax
+}
+
+// Chunk is the chunk's description for the footer.
+func (r *RegionChunk) Chunk() *Chunk {
+	c := &Chunk{Size: r.Region.Size, Offset: r.Region.Offset, Rows: r.Rows, leaf: r.Leaf, dict: r.Region.Dictionary > 0}
+	c.meta = ColumnMetaData{
+		Type: physical[r.Leaf.Leaf.Kind], PathInSchema: r.Leaf.Path, Codec: format.Zstd, NumValues: r.Rows,
+		TotalUncompressedSize: r.Region.Size, TotalCompressedSize: r.Region.Size, DataPageOffset: r.Region.Dictionary,
+		Statistics: r.MinMax.statistics(max(r.Nulls, 0)), Encoding: []format.Encoding{format.RLE},
+	}
+	c.meta.Statistics.NullCount.Valid = r.Nulls >= 0
+	if r.Plain || c.dict {
+		c.meta.Encoding = append(c.meta.Encoding, format.Plain)
+	}
+	if r.Indexed {
+		c.meta.Encoding = append(c.meta.Encoding, format.RLEDictionary, plainDictionary)
+	}
+	return c
+}
+
+func marshal(h *format.PageHeader) ([]byte, error) {
+	return thrift.Marshal(new(thrift.CompactProtocol), h)
+}

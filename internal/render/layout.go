@@ -1,0 +1,258 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+
+	"github.com/parquet-go/parquet-go/format"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hudifs/hudifs/internal/logfile"
+	"github.com/hudifs/hudifs/internal/pqfile"
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+// A slice is laid out in regions where it is worth making its columns apart: it has so many of them, and so many bytes in its base file.
+var (
+	regionsFromColumns = 8
+	regionsFromBytes   = int64(8 << 20)
+)
+
+// InRegions tells whether each column chunk of the file lies in a region whose place is known before the chunk is made. It follows from the slice alone.
+func (in *Input) InRegions() (bool, error) {
+	if err := in.prepare(); err != nil {
+		return false, err
+	}
+	if in.Base == nil || in.Merger != nil || len(in.Target.Leaves) < regionsFromColumns {
+		return false, nil
+	}
+	size, apart := int64(0), 0
+	for g := range in.Base.Groups() {
+		for i := range in.Base.Schema.Leaves {
+			size += in.Base.Column(g, i).TotalUncompressedSize
+		}
+	}
+	for _, leaf := range in.Target.Leaves {
+		if in.isApart(leaf) {
+			apart++
+		}
+	}
+	if size < regionsFromBytes || 2*apart < len(in.Target.Leaves) {
+		return false, nil
+	}
+	added, shared, err := in.added()
+	if err != nil {
+		return false, err
+	}
+	for g := range in.Base.Groups() {
+		for i, leaf := range in.Target.Leaves {
+			if n, ok := in.chunkBound(g, leaf, added[i]); !ok || n+2*shared > pqfile.MaxRegion {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// isApart tells whether the chunks of a column are made in regions, by themselves. Others are made when the layout is.
+func (in *Input) isApart(leaf *schema.Node) bool {
+	_, constant := in.Constants[leaf.Index]
+	return !constant && in.splices(leaf)
+}
+
+// Layout is a file whose merge is planned, and the places of its column chunks.
+type Layout struct {
+	m      *Merged
+	codecs []format.CompressionCodec
+	groups []pqfile.Group
+	parts  []part
+	footer []byte
+	end    int64 // of the chunks
+}
+
+// part is a chunk that is made by itself.
+type part struct {
+	group  *group
+	leaf   *schema.Node
+	region pqfile.Region
+}
+
+// Layout plans the merge, and writes what does not lie in regions to w, the footer excepted.
+func (in *Input) Layout(ctx context.Context, w io.WriterAt) (*Layout, error) {
+	m, err := in.Merge(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &Layout{m: m, codecs: in.codecs(m.plan), end: int64(len(pqfile.Head))}
+	facts, err := m.records.facts()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.records.keep(in.pruning()); err != nil {
+		return nil, err
+	}
+	for number := range m.Groups() {
+		g := m.group(number)
+		g.codecs = l.codecs
+		if g.rows() == 0 {
+			continue
+		}
+		var chunks pqfile.Group
+		for i, leaf := range in.Target.Leaves {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			chunk, err := l.place(w, g, leaf, facts[i])
+			if err != nil {
+				return nil, err
+			}
+			chunks = append(chunks, chunk)
+			l.end = chunk.Offset + chunk.Size
+		}
+		l.groups = append(l.groups, chunks)
+	}
+	l.footer, err = pqfile.Footer(in.Target, l.groups)
+	return l, err
+}
+
+// place finds the place of a chunk behind all others, or writes it there.
+func (l *Layout) place(w io.WriterAt, g *group, leaf *schema.Node, facts logfile.Facts) (*pqfile.Chunk, error) {
+	if !g.in.isApart(leaf) {
+		start := func(leaf *schema.Node, o pqfile.ChunkOptions) *pqfile.ChunkWriter {
+			return pqfile.NewChunkWriter(io.NewOffsetWriter(w, l.end), leaf, o)
+		}
+		c, known, err := g.encode(start, leaf)
+		if err != nil {
+			return nil, err
+		}
+		chunk, err := c.Close(known)
+		if err != nil {
+			return nil, err
+		}
+		chunk.Offset = l.end
+		return chunk, nil
+	}
+	file, by := g.in.from(leaf)
+	add := pqfile.Added{Rows: int64(l.m.plan.records), Values: int64(l.m.plan.records), Bytes: facts.Bytes}
+	region, err := file.RegionBound(g.number, by.Source, leaf, add)
+	if err != nil {
+		return nil, err
+	}
+	region.Offset = l.end
+	l.parts = append(l.parts, part{g, leaf, region})
+	r := g.known(leaf, facts)
+	r.Leaf, r.Region, r.Rows = leaf, region, int64(g.rows())
+	r.Plain, r.Indexed = file.Column(g.number, by.Source).PageKinds()
+	return r.Chunk(), nil
+}
+
+// known is what can be said of a column's values without making it.
+func (g *group) known(leaf *schema.Node, facts logfile.Facts) *pqfile.RegionChunk {
+	file, by := g.in.from(leaf)
+	meta := file.Column(g.number, by.Source)
+	r := &pqfile.RegionChunk{Nulls: -1, MinMax: pqfile.NewMinMax(leaf.Scalar)}
+	r.MinMax.AddChunk(file, g.number, by.Source)
+	none := file.Schema.Leaves[by.Source].MaxDef == 0 || meta.Statistics.NullCount.Valid && meta.Statistics.NullCount.V == 0
+	taken := g.taken()
+	column := g.records.kept(leaf)
+	switch {
+	case len(taken) == 0:
+		if none {
+			r.Nulls = 0
+		}
+	case column != nil:
+		r.MinMax.AddRows(column.vector, column.index, taken)
+		if none {
+			r.Nulls = column.nulls(taken)
+		}
+	default:
+		r.MinMax.Forget()
+		if none && facts.Nulls == 0 {
+			r.Nulls = 0
+		}
+	}
+	return r
+}
+
+// Needed is the smallest size that the file fits in.
+func (l *Layout) Needed() int64 { return l.end + int64(len(l.footer)) }
+
+// WriteEnds writes head and footer of the file, of size bytes.
+func (l *Layout) WriteEnds(w io.WriterAt, size int64) error {
+	return pqfile.Finish(w, size, l.m.in.Target, l.groups)
+}
+
+// Parts is the number of chunks that are made by themselves, in the order of their places.
+func (l *Layout) Parts() int { return len(l.parts) }
+
+// Region is the place of one of them.
+func (l *Layout) Region(part int) (offset, size int64) {
+	r := l.parts[part].region
+	return r.Offset, r.Size
+}
+
+// Make writes one of them. Several may be made at once.
+func (l *Layout) Make(w io.WriterAt, part int) error {
+	p := l.parts[part]
+	start := func(leaf *schema.Node, o pqfile.ChunkOptions) *pqfile.ChunkWriter {
+		o.Stored = o.Codec == format.Uncompressed
+		return pqfile.NewRegionWriter(w, leaf, o, p.region)
+	}
+	c, known, err := p.group.encode(start, p.leaf)
+	if err != nil {
+		return err
+	}
+	_, err = c.Close(known)
+	return err
+}
+
+// renderInRegions writes the file with all of its parts.
+func (in *Input) renderInRegions(ctx context.Context, w io.WriterAt, size int64) error {
+	l, err := in.Layout(ctx, w)
+	if err != nil {
+		return err
+	}
+	all := make([]int, len(in.Target.Leaves))
+	for i := range all {
+		all[i] = i
+	}
+	if l.m.records.window == len(all) {
+		if err := l.m.records.keep(all); err != nil {
+			return err
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range l.Parts() {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return l.Make(w, i)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return l.WriteEnds(w, size)
+}
+
+// pruning are the columns that readers skip files by more than by others: what is known of them is worth reading the log for.
+func (in *Input) pruning() []int {
+	names := append([]string{schema.CommitTime, schema.RecordKey, schema.PartitionPath}, in.Pruning...)
+	names = append(append(names, in.Ordering...), in.Key.Fields...)
+	var out []int
+	for _, name := range names {
+		if n := in.Target.Find(name); n != nil && !slices.Contains(out, n.Index) {
+			out = append(out, n.Index)
+		}
+	}
+	return out
+}
+
+func (l *Layout) String() string {
+	return fmt.Sprintf("%d parts in %d bytes", len(l.parts), l.end)
+}
