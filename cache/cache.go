@@ -287,7 +287,7 @@ func (d *Disk) Do(ctx context.Context, key Key, size int64, render func(ctx cont
 			d.leave(f)
 			return nil, ctx.Err()
 		}
-		if !f.abandoned {
+		if searched := errors.Is(f.err, errMissing) && render != nil; !f.abandoned && !searched {
 			return f.result(d, size)
 		}
 	}

@@ -125,6 +125,9 @@ func (d *Disk) obtain(ctx context.Context, key Key, size int64, render renderFun
 			return it, err
 		}
 	}
+	if render == nil {
+		return nil, errMissing
+	}
 	var diskErr error
 	if usable {
 		var it *item

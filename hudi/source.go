@@ -24,6 +24,9 @@ func (f *File) input(ctx context.Context) (in *render.Input, done func(), err er
 		Target: f.target, Only: f.v.scope.only, OnlyAfter: r.Legacy, Fill: f.fill(),
 		Ordering: c.OrderingFields, Rules: r.Rules, Merger: f.v.st.merger, Deletes: r.deletes, Sequence: r.sequence, Unavailable: r.unavailable,
 	}}
+	for _, p := range c.PartitionFields {
+		o.in.Pruning = append(o.in.Pruning, p.Name)
+	}
 	if !c.PopulateMetaFields {
 		o.in.Key.Fields = c.RecordKeys
 	}

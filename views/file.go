@@ -42,6 +42,9 @@ func (f *file) Attr(ctx context.Context) (Attr, error) {
 
 // explain says of an object that is gone that it was there when the view was listed.
 func (f *file) explain(err error) error {
+	if err == nil {
+		return nil
+	}
 	if errors.Is(err, storage.ErrNotExist) && !errors.Is(err, ErrStale) {
 		return fmt.Errorf("%w: %w", ErrStale, err)
 	}
@@ -69,6 +72,14 @@ func (f *file) Open(ctx context.Context) (Handle, error) {
 	if ok {
 		return f.openBase(ctx, where, size)
 	}
+	if h, err := f.openLazily(ctx, size); h != nil || err != nil {
+		return h, err
+	}
+	return f.openWhole(ctx, size)
+}
+
+// openWhole opens the file out of the cache, rendered if it is not there.
+func (f *file) openWhole(ctx context.Context, size int64) (Handle, error) {
 	e, err := f.tab.t.opts.Cache.Do(ctx, f.key(), size, func(ctx context.Context, w *cache.Writer) error {
 		select {
 		case f.tab.t.rendered <- struct{}{}:
@@ -82,6 +93,25 @@ func (f *file) Open(ctx context.Context) (Handle, error) {
 		return nil, f.explain(err)
 	}
 	return localHandle{e.File(), e}, nil
+}
+
+// openLazily opens a file that is made of parts, and not in the cache. It gives nil for all others.
+func (f *file) openLazily(ctx context.Context, size int64) (Handle, error) {
+	if f.tab.t.lazy == nil {
+		return nil, nil
+	}
+	e, err := f.tab.t.opts.Cache.Find(ctx, f.key(), size)
+	if err != nil {
+		return nil, f.explain(err)
+	}
+	if e != nil {
+		return localHandle{e.File(), e}, nil
+	}
+	if ok, err := f.file.MadeOfParts(ctx); !ok || err != nil {
+		return nil, f.explain(err)
+	}
+	h, err := f.tab.t.lazy.open(ctx, f, size)
+	return h, f.explain(err)
 }
 
 // key names the file's bytes among those of all tables in the cache.

@@ -41,6 +41,8 @@ type Options struct {
 	Source string
 	// Cache keeps rendered files; nil keeps none.
 	Cache *cache.Disk
+	// Lazy opens large rendered files of many columns before they are complete: a column is made when it is read.
+	Lazy bool
 	// Memory is the budget for what is kept in memory, in bytes. 0 is 512 MiB.
 	Memory int64
 	// MergeRules are "auto" or "", "0.x" or "1.x".
@@ -65,6 +67,7 @@ type Tree struct {
 	memo     *memory
 	rendered chan struct{} // holds a token for each rendering that runs
 	prompt   prompt
+	lazy     *lazyFiles // nil where files are rendered at once
 	root     Dir
 	started  time.Time
 	measured atomic.Int64 // files that were rendered to find out their size
@@ -88,6 +91,9 @@ func Open(ctx context.Context, s storage.Store, o *Options) (*Tree, error) {
 	}
 	t.started = t.opts.Clock()
 	t.rendered = make(chan struct{}, runtime.GOMAXPROCS(0))
+	if t.opts.Lazy && t.opts.Cache != nil {
+		t.lazy = newLazyFiles()
+	}
 	var err error
 	if t.memo, err = newMemory(t.opts.Memory / 8); err != nil {
 		return nil, err
@@ -163,6 +169,9 @@ func (t *Tree) Root() Dir { return t.root }
 
 // Close frees what the tree keeps in memory. It must not be used afterwards; calls that were left behind may still end.
 func (t *Tree) Close() error {
+	if t.lazy != nil {
+		t.lazy.close()
+	}
 	t.memo.close()
 	return nil
 }

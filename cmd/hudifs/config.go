@@ -64,6 +64,7 @@ type config struct {
 	PollInterval  time.Duration `koanf:"poll-interval"`
 	Grace         time.Duration `koanf:"grace"`
 	NoPassthrough bool          `koanf:"no-passthrough"`
+	Lazy          string        `koanf:"lazy"`
 
 	// What the texts above mean.
 	location          *time.Location
@@ -97,6 +98,7 @@ func addMountFlags(f *pflag.FlagSet) {
 	f.Int64("gid", -1, "group `id` that owns the files (default: of who mounts)")
 	f.String("file-mode", "0444", "permissions of files")
 	f.String("dir-mode", "0555", "permissions of folders")
+	f.String("lazy", "auto", "when the columns of large merged files are made: auto (when they are first read), never (all at once)")
 	f.Duration("poll-interval", 2*time.Second, "how often to look for new commits")
 	f.Duration("grace", time.Hour, "how long a file that latest has listed can still be opened by its name")
 	f.String("log-file", "", "`file` to log to (default: log/<mountpoint>.log in the cache folder)")
@@ -169,6 +171,9 @@ func (c *config) interpret() (err error) {
 		}
 	}
 	oneOf("partitions", c.Partitions, "plain", "table", "flat")
+	if c.Lazy != "" {
+		oneOf("lazy", c.Lazy, "auto", "never")
+	}
 	oneOf("merge-rules", c.MergeRules, "auto", "0.x", "1.x")
 	oneOf("on-damage", c.OnDamage, "refuse", "skip")
 

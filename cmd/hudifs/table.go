@@ -59,7 +59,7 @@ func openTable(ctx context.Context, c *config, dir, cacheDir string, log *slog.L
 	tree, err := views.Open(ctx, store, &views.Options{
 		Partitions: c.Partitions, ListInstants: c.ListInstants, Timezone: c.location, Grace: c.Grace, PollInterval: c.PollInterval,
 		Source: source, Cache: disk, Memory: c.memory, MergeRules: c.MergeRules, OnDamage: c.OnDamage, BootstrapSource: bootstrap,
-		NoMetadataTable: c.NoMetadataTable, Logger: log,
+		NoMetadataTable: c.NoMetadataTable, Lazy: c.Lazy == "auto", Logger: log,
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), disk.Close(), store.Close())

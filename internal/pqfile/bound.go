@@ -90,6 +90,7 @@ func (f *File) bounded(group, leaf int, to *schema.Node, add Added, inDictionary
 	if from.Leaf.MaxRep > 0 {
 		b.sourcePages *= 2 // a row that spans two pages of different kinds may need one of its own
 	}
+	ok := true
 	switch {
 	case to.Leaf.Kind == column.Bytes && from.Leaf.Kind != column.Bytes:
 		distinct := size / int64(max(from.Leaf.Width(), 1))
@@ -102,31 +103,9 @@ func (f *File) bounded(group, leaf int, to *schema.Node, add Added, inDictionary
 		b.values += 2 * (add.Bytes + 4*add.Values) // a value may go into the dictionary and into a plain page
 		b.dictionary = distinct + add.Values
 	case to.Leaf.Kind == column.Bytes:
-		if from.Scalar.Logical != to.Scalar.Logical {
-			return b, false
-		}
-		if from.Leaf.MaxRep > 0 && e.dict && e.plain && rc.OffsetIndexOffset == 0 {
-			return b, false // a row may begin in a dictionary page and end in a plain one: its values are spelled out then
-		}
-		if e.prefixed {
-			if size = c.SizeStatistics.UnencodedByteArrayDataBytes; size <= 0 {
-				return b, false
-			}
-			size += c.TotalUncompressedSize // a dictionary may have values that no row has
-		}
-		if e.lengths || e.prefixed {
-			size += 4 * c.NumValues
-		}
-		b.values = size + add.Bytes + 4*add.Values
-		if e.dict && e.plain {
-			b.values += add.Bytes + 4*add.Values // a value may go into the dictionary and into a plain page
-		}
-		b.dictionary = c.TotalUncompressedSize/4 + add.Values
-		if e.dict && inDictionary >= 0 {
-			b.inDictionary = inDictionary + add.Bytes + 4*add.Values
-			b.values -= b.inDictionary
-			b.dictionary = inDictionary/4 + add.Values
-		}
+		// A row may begin in a dictionary page and end in a plain one: its values are spelled out then.
+		spelled := from.Leaf.MaxRep > 0 && e.dict && e.plain && rc.OffsetIndexOffset == 0
+		ok = !spelled && from.Scalar.Logical == to.Scalar.Logical && b.byteArrays(c, e, add, inDictionary)
 	default:
 		width := int64(max(from.Leaf.Width(), 1))
 		if from.Leaf.Kind == column.Bytes {
@@ -147,7 +126,32 @@ func (f *File) bounded(group, leaf int, to *schema.Node, add Added, inDictionary
 	if !e.dict {
 		b.dictionary = 0
 	}
-	return b, true
+	return b, ok
+}
+
+// byteArrays adds what byte arrays of a chunk take, and is false where the footer doesn't tell.
+func (b *bounded) byteArrays(c *ColumnMetaData, e encodings, add Added, inDictionary int64) bool {
+	size := c.TotalUncompressedSize
+	if e.prefixed {
+		if size = c.SizeStatistics.UnencodedByteArrayDataBytes; size <= 0 {
+			return false
+		}
+		size += c.TotalUncompressedSize // a dictionary may have values that no row has
+	}
+	if e.lengths || e.prefixed {
+		size += 4 * c.NumValues
+	}
+	b.values = size + add.Bytes + 4*add.Values
+	if e.dict && e.plain {
+		b.values += add.Bytes + 4*add.Values // a value may go into the dictionary and into a plain page
+	}
+	b.dictionary = c.TotalUncompressedSize/4 + add.Values
+	if e.dict && inDictionary >= 0 {
+		b.inDictionary = inDictionary + add.Bytes + 4*add.Values
+		b.values -= b.inDictionary
+		b.dictionary = inDictionary/4 + add.Values
+	}
+	return true
 }
 
 // StructureBound is the same for a chunk that takes only the levels of one of this file: the values of all source rows are null.

@@ -101,10 +101,12 @@ func (m *MinMax) AddRows(v *column.Vector, x *column.Index, rows []int32) {
 				m.unknown = true
 				return
 			}
-			if lo == nil || m.compare(b, lo) < 0 {
+			switch {
+			case lo == nil:
+				lo, hi = b, b
+			case m.less(b, lo):
 				lo = b
-			}
-			if hi == nil || m.compare(b, hi) > 0 {
+			case m.less(hi, b):
 				hi = b
 			}
 		}
@@ -211,6 +213,13 @@ func floatBytes(x float64, width int) []byte {
 }
 
 func isNaN(b []byte) bool { x := floatOf(b); return x != x }
+
+func (m *MinMax) less(a, b []byte) bool {
+	if m.order == unsignedBytes {
+		return string(a) < string(b)
+	}
+	return m.compare(a, b) < 0
+}
 
 func (m *MinMax) compare(a, b []byte) int {
 	switch m.order {

@@ -18,7 +18,7 @@ import (
 // A slice is laid out in regions where it is worth making its columns apart: it has so many of them, and so many bytes in its base file.
 var (
 	regionsFromColumns = 8
-	regionsFromBytes   = int64(8 << 20)
+	regionsFromBytes   = int64(1 << 20)
 )
 
 // InRegions tells whether each column chunk of the file lies in a region whose place is known before the chunk is made. It follows from the slice alone.
@@ -82,18 +82,17 @@ type part struct {
 
 // Layout plans the merge, and writes what does not lie in regions to w, the footer excepted.
 func (in *Input) Layout(ctx context.Context, w io.WriterAt) (*Layout, error) {
-	m, err := in.Merge(ctx)
+	m, err := in.merge(ctx, in.pruning()...)
 	if err != nil {
 		return nil, err
 	}
+	m.records.single = true
 	l := &Layout{m: m, codecs: in.codecs(m.plan), end: int64(len(pqfile.Head))}
 	facts, err := m.records.facts()
 	if err != nil {
 		return nil, err
 	}
-	if err := m.records.keep(in.pruning()); err != nil {
-		return nil, err
-	}
+	m.records.adopt(m.plan)
 	for number := range m.Groups() {
 		g := m.group(number)
 		g.codecs = l.codecs
@@ -215,14 +214,8 @@ func (in *Input) renderInRegions(ctx context.Context, w io.WriterAt, size int64)
 	if err != nil {
 		return err
 	}
-	all := make([]int, len(in.Target.Leaves))
-	for i := range all {
-		all[i] = i
-	}
-	if l.m.records.window == len(all) {
-		if err := l.m.records.keep(all); err != nil {
-			return err
-		}
+	if err := l.m.records.decodeAll(); err != nil {
+		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))

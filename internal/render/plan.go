@@ -105,6 +105,8 @@ type plan struct {
 	// groups has the changes of each row group of the base file, in the order of its rows.
 	groups  [][]change
 	inserts []int32
+	// kept are columns of each batch that were decoded for the plan, by leaf, as far as they are wanted later.
+	kept []map[int]*column.Vector
 }
 
 // maxContent limits the log blocks of a slice: they are held in memory while it is rendered, and a column of their
@@ -114,8 +116,8 @@ const maxContent = int64(2 << 30)
 // checkEvery is how many rows are planned between two looks at the context.
 const checkEvery = 1 << 16
 
-// plan reads the keys of the slice and merges them.
-func (in *Input) plan(ctx context.Context) (*plan, error) {
+// plan reads the keys of the slice and merges them. Some columns are read and kept beside.
+func (in *Input) plan(ctx context.Context, keep ...int) (*plan, error) {
 	p := &plan{}
 	blocks, err := in.open(p)
 	if err != nil {
@@ -123,7 +125,7 @@ func (in *Input) plan(ctx context.Context) (*plan, error) {
 	}
 	log := merge.NewLog(in.Rules)
 	log.Reserve(int(p.records))
-	pl := planner{in: in, order: newOrdering(in.Target, in.Ordering), log: log}
+	pl := planner{in: in, plan: p, keep: keep, order: newOrdering(in.Target, in.Ordering), log: log}
 	if in.Merger != nil && len(blocks) > 0 {
 		pl.versions = in.versions(p, log)
 		if err := pl.versions.read(); err != nil {
@@ -195,6 +197,8 @@ func (in *Input) open(p *plan) ([]batch, error) {
 
 type planner struct {
 	in    *Input
+	plan  *plan
+	keep  []int // columns of log records to be kept
 	keys  *keyReader
 	order ordering
 	log   *merge.Log
@@ -242,11 +246,19 @@ func (pl *planner) records(block int, b *batch) error {
 	if sequence != nil {
 		want = append(want, sequence.Index)
 	}
+	want = append(want, pl.keep...)
 	slices.Sort(want)
 	want = slices.Compact(want)
 	vectors, err := b.data.Columns(pl.in.Target, want)
 	if err != nil {
 		return err
+	}
+	if len(pl.keep) > 0 {
+		kept := map[int]*column.Vector{}
+		for i, l := range want {
+			kept[l] = vectors[i]
+		}
+		pl.plan.kept = append(pl.plan.kept, kept)
 	}
 	if pl.positions != nil && b.data.Rows() != len(pl.positions[block]) {
 		return fmt.Errorf("%w: %d positions for %d records", logfile.ErrCorrupt, len(pl.positions[block]), b.data.Rows())

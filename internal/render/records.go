@@ -27,6 +27,10 @@ type records struct {
 	content int64 // bytes of the encoded records
 	window  int   // leaves that are decoded at once
 
+	// single decodes a column when it is asked for, alone: the first few, as somebody may want no others.
+	single  bool
+	singles int
+
 	mu      sync.Mutex
 	columns map[int]*recordColumn // by leaf: those that were decoded last, and those to keep
 }
@@ -105,10 +109,7 @@ func (r *records) leaf(n *schema.Node) (*recordColumn, error) {
 	if c := r.columns[n.Index]; c != nil {
 		return c, nil
 	}
-	var leaves []int
-	for l := n.Index; l < min(n.Index+r.window, len(r.in.Target.Leaves)); l++ {
-		leaves = append(leaves, l)
-	}
+	leaves := r.with(n)
 	if r.window < len(r.in.Target.Leaves) {
 		clear(r.columns)
 	}
@@ -118,15 +119,56 @@ func (r *records) leaf(n *schema.Node) (*recordColumn, error) {
 	return r.columns[n.Index], nil
 }
 
-// keep decodes some columns in one go, unless that is more than goes at once.
-func (r *records) keep(leaves []int) error {
+// fewSingles is how many columns are decoded each by itself: it takes about as long to pass over all fields of the records a few times as to decode them.
+const fewSingles = 5
+
+// with lists what is decoded with a column.
+func (r *records) with(n *schema.Node) (leaves []int) {
+	from, all := n.Index, len(r.in.Target.Leaves)
+	if r.single {
+		if r.singles++; r.singles <= fewSingles || r.window < all {
+			return []int{n.Index}
+		}
+		from = 0
+	}
+	for l := from; l < min(from+r.window, all); l++ {
+		if r.columns[l] == nil {
+			leaves = append(leaves, l)
+		}
+	}
+	return leaves
+}
+
+// decodeAll decodes all columns in one go, if so many go at once.
+func (r *records) decodeAll() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	leaves = slices.DeleteFunc(slices.Clone(leaves), func(l int) bool { return r.columns[l] != nil })
-	if len(leaves) > r.window {
+	if r.window < len(r.in.Target.Leaves) {
 		return nil
 	}
+	var leaves []int
+	for l := range r.in.Target.Leaves {
+		if r.columns[l] == nil {
+			leaves = append(leaves, l)
+		}
+	}
 	return r.decode(leaves)
+}
+
+// adopt takes over the columns that the plan has kept.
+func (r *records) adopt(p *plan) {
+	if len(p.kept) == 0 {
+		return
+	}
+	for l := range p.kept[0] {
+		all := make([][]*column.Vector, len(p.kept))
+		for i := range p.kept {
+			all[i] = []*column.Vector{p.kept[i][l]}
+		}
+		v := joined(r.in.Target.Leaves[l], all, 0)
+		r.columns[l] = &recordColumn{v, column.NewIndex(v)}
+	}
+	p.kept = nil
 }
 
 // kept is a column if it was decoded, else nil.
