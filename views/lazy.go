@@ -3,14 +3,13 @@ package views
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sort"
 	"sync"
 	"time"
 
 	"github.com/hudifs/hudifs/cache"
 	"github.com/hudifs/hudifs/hudi"
+	"github.com/hudifs/hudifs/internal/contain"
 )
 
 // A rendered file that is made of parts is open before it is complete: a part is made when somebody reads it. When nobody has for a while the
@@ -157,20 +156,14 @@ func (z *lazyFile) begin(ctx context.Context, size int64) error {
 }
 
 // render runs when another rendering may. A panic becomes an error.
-func (z *lazyFile) render(ctx context.Context, do func() error) (err error) {
+func (z *lazyFile) render(ctx context.Context, do func() error) error {
 	select {
 	case z.f.tab.t.rendered <- struct{}{}:
 		defer func() { <-z.f.tab.t.rendered }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("rendering panicked: %v", p)
-			z.f.tab.t.opts.Logger.Error("rendering panicked", "file", z.f.file.Name(), "panic", p, "stack", string(debug.Stack()))
-		}
-	}()
-	return do()
+	return contain.Call(do)
 }
 
 // rest waits until nobody reads missing parts, makes the others and puts the file into the cache.
