@@ -60,11 +60,16 @@ func newFolder(dir string, fault faultFunc) (*folder, error) {
 	return &folder{dir: abs, tmp: filepath.Join(abs, "tmp"), fault: fault}, nil
 }
 
-// prepare makes the folder and removes the temporary files that nobody holds.
+// prepare makes the folder and takes away what daemons have left that died.
 func (f *folder) prepare() error {
 	if err := f.makeTmp(); err != nil {
 		return err
 	}
+	return f.sweep()
+}
+
+// sweep removes the temporary files that nobody holds.
+func (f *folder) sweep() error {
 	names, err := os.ReadDir(f.tmp)
 	if err != nil {
 		return err
@@ -305,6 +310,9 @@ func (f *folder) scan() ([]foundFile, error) {
 			continue
 		}
 		names, err := os.ReadDir(filepath.Join(f.dir, shard.Name()))
+		if errors.Is(err, fs.ErrNotExist) { // removed since it was listed
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 	_ "time/tzdata" // --timezone works where the machine has no zone files
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/dustin/go-humanize"
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/env/v2"
@@ -46,6 +47,7 @@ type config struct {
 	Timezone        string `koanf:"timezone"`
 	CacheDir        string `koanf:"cache-dir"`
 	CacheSize       string `koanf:"cache-size"`
+	CacheMinFree    string `koanf:"cache-min-free"`
 	Memory          string `koanf:"memory"`
 	MergeRules      string `koanf:"merge-rules"`
 	OnDamage        string `koanf:"on-damage"`
@@ -70,19 +72,26 @@ type config struct {
 	location          *time.Location
 	level             slog.Level
 	cacheSize, memory int64
+	cacheMinFree      int64
 	fileMode, dirMode uint32
 	uid, gid          *uint32
 }
 
+const (
+	configHelp   = "YAML `file` with settings; see hudifs help configuration"
+	cacheDirHelp = "`folder` for merged files (default: hudifs in the user's cache folder, or /var/cache/hudifs for root)"
+)
+
 // addTableFlags defines the flags of every command that reads a table.
 func addTableFlags(f *pflag.FlagSet) {
-	f.String("config", "", "YAML `file` with settings; see hudifs help configuration")
+	f.String("config", "", configHelp)
 	f.String("partitions", "plain", "partition folders: plain (2026), table (as the table names them: year=2026), flat (none)")
 	f.Int("list-instants", 1000, "how many instants asof and incremental list; all others are found by name")
 	f.String("timezone", "UTC", "`zone` of timelines that Hudi wrote in local time, such as Europe/Berlin")
-	f.String("cache-dir", "", "`folder` for merged files (default: hudifs in the user's cache folder, or /var/cache/hudifs for root)")
+	f.String("cache-dir", "", cacheDirHelp)
 	f.String("cache-size", "10GiB", "how much disk the cache may take")
-	f.String("memory", "512MiB", "how much memory to use")
+	f.String("cache-min-free", "1GiB", "how much of its disk the cache leaves free")
+	f.String("memory", "", "how much memory to use (default: 1GiB, or a quarter of what there is for this process)")
 	f.String("merge-rules", "auto", "whose rules merge log files: auto (those of the writing version), 0.x, 1.x")
 	f.String("on-damage", "refuse", "what to do about a damaged log block: refuse the file, or skip the block as Hudi does")
 	f.String("bootstrap-base", "", "`folder` that holds the source files of a bootstrapped table, where they were moved")
@@ -127,7 +136,7 @@ func loadConfig(flags *pflag.FlagSet) (*config, error) {
 	if err := errors.Join(k.Load(fromEnv, nil), k.Load(posflag.Provider(flags, ".", k), nil)); err != nil {
 		return nil, usageError{err}
 	}
-	c := &config{UID: -1, GID: -1}
+	c := &config{UID: -1, GID: -1, LogLevel: "info"}
 	if err := k.Unmarshal("", c); err != nil {
 		return nil, usageError{err}
 	}
@@ -183,8 +192,13 @@ func (c *config) interpret() (err error) {
 	check("log-level", c.level.UnmarshalText([]byte(c.LogLevel)))
 	c.cacheSize, wrong = parseSize(c.CacheSize)
 	check("cache-size", wrong)
+	c.cacheMinFree, wrong = parseSize(c.CacheMinFree)
+	check("cache-min-free", wrong)
 	c.memory, wrong = parseSize(c.Memory)
 	check("memory", wrong)
+	if c.memory == 0 {
+		c.memory = usualMemory(memlimit.FromCgroup, memlimit.FromSystem)
+	}
 	c.fileMode, wrong = parseMode(c.FileMode)
 	check("file-mode", wrong)
 	c.dirMode, wrong = parseMode(c.DirMode)
@@ -217,6 +231,18 @@ func parseSize(s string) (int64, error) {
 		return 0, fmt.Errorf("%q is no size such as 512MiB", s)
 	}
 	return int64(n), nil
+}
+
+// usualMemory is how much memory is used where nothing is said: 1 GiB, or a quarter of the least that limits tell, whichever is less.
+func usualMemory(limits ...func() (uint64, error)) int64 {
+	const usual, share = 1 << 30, 4
+	memory := uint64(usual)
+	for _, limit := range limits {
+		if n, err := limit(); err == nil && n > 0 { // where there is none, that is an error
+			memory = min(memory, n/share)
+		}
+	}
+	return int64(memory)
 }
 
 func parseMode(s string) (uint32, error) {

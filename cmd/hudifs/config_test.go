@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/pflag"
 )
 
@@ -136,6 +138,34 @@ func TestCacheFolder(t *testing.T) {
 			if err := makeCacheFolder(shm); err == nil || !strings.Contains(err.Error(), "in memory") {
 				t.Errorf("a folder in memory: %v", err)
 			}
+		}
+	}
+}
+
+func TestUsualMemory(t *testing.T) {
+	limit := func(n uint64) func() (uint64, error) { return func() (uint64, error) { return n, nil } }
+	none := func() (uint64, error) { return 0, errors.New("no limit") }
+	for _, c := range []struct {
+		limits []func() (uint64, error)
+		want   int64
+	}{
+		{nil, 1 << 30},
+		{[]func() (uint64, error){none, limit(64 << 30)}, 1 << 30},
+		{[]func() (uint64, error){limit(1 << 30), limit(64 << 30)}, 256 << 20},
+		{[]func() (uint64, error){limit(64 << 30), limit(2 << 30)}, 512 << 20},
+		{[]func() (uint64, error){limit(0), none}, 1 << 30},
+	} {
+		if got := usualMemory(c.limits...); got != c.want {
+			t.Errorf("%d, want %d", got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want int64
+	}{{nil, usualMemory(memlimit.FromCgroup, memlimit.FromSystem)}, {[]string{"--memory", "300MiB"}, 300 << 20}} {
+		got, err := load(t, c.args, nil, "")
+		if err != nil || got.memory != c.want || got.memory <= 0 {
+			t.Errorf("%q: %+v, %v, want %d", c.args, got, err, c.want)
 		}
 	}
 }

@@ -84,7 +84,8 @@ instants. Anything that reads Parquet reads them, without Spark and without a JV
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
-		newMountCommand(), newUmountCommand(), newLsCommand(), newCatCommand(), newCpCommand(), newTimelineCommand(), newVersionCommand(),
+		newMountCommand(), newUmountCommand(), newLsCommand(), newCatCommand(), newCpCommand(), newTimelineCommand(),
+		newCacheCommand(), newVersionCommand(),
 		&cobra.Command{Use: "exit-codes", Short: "The exit statuses of hudifs", Long: exitCodesHelp},
 		&cobra.Command{Use: "configuration", Short: "Flags, environment and configuration file", Long: configurationHelp},
 	)

@@ -30,9 +30,9 @@ type table struct {
 
 // openTable opens what a command works on. cacheDir is a folder that exists, or "" for a cache in memory.
 func openTable(ctx context.Context, c *config, dir, cacheDir string, log *slog.Logger) (*table, error) {
-	if c.memory > 0 {
-		debug.SetMemoryLimit(c.memory)
-	}
+	// What is rendered into memory where the disk fails lies outside the heap.
+	outside := c.memory / 4
+	debug.SetMemoryLimit(c.memory - outside)
 	store, err := filestore.Open(dir)
 	if err != nil {
 		return nil, err
@@ -50,9 +50,9 @@ func openTable(ctx context.Context, c *config, dir, cacheDir string, log *slog.L
 		return nil, errors.Join(err, store.Close())
 	}
 	if cacheDir != "" {
-		cacheDir = filepath.Join(cacheDir, "files")
+		cacheDir = cacheFiles(cacheDir)
 	}
-	disk, err := cache.Open(cacheDir, &cache.Options{Budget: c.cacheSize, Memory: c.memory / 4, Logger: log})
+	disk, err := cache.Open(cacheDir, &cache.Options{Budget: c.cacheSize, MinFree: c.cacheMinFree, Memory: outside, Logger: log})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
