@@ -6,8 +6,8 @@ A row is a pure function of its number and its version, so the record only says 
     {"end": 1764480126.1, "n": 7, "instants": [...], "undone": false}
 
 one pair of lines for each step. "rows" are the new versions (null: deleted) of the instant that the step writes, if it gets to it: the one of "instants" that has
-"rows": true. "undo" is an instant that the step takes back, if it gets to it. An instant is {"requested", "completed", "action", "visible", "rows"}: visible is
-the moment when its file appeared on the timeline. A writer that was killed has its last step ended by its successor.
+"rows": true. "undo" is an instant that the step takes back, if it gets to it. An instant is {"requested", "completed", "action", "born", "visible", "rows"}: its
+file on the timeline was made when it was born, and all there when it was visible. A writer that was killed has its last step ended by its successor.
 """
 import bisect
 import collections
@@ -41,8 +41,8 @@ def row(n, version):
 class Instant:
     """A completed instant of the timeline."""
 
-    def __init__(self, requested, completed, action, visible, rows):
-        self.requested, self.completed, self.action, self.visible, self.rows = requested, completed, action, visible, rows
+    def __init__(self, requested, completed, action, born, visible, rows):
+        self.requested, self.completed, self.action, self.born, self.visible, self.rows = requested, completed, action, born, visible, rows
         self.undone = None      # (earliest, latest) moment of its disappearance
 
     def stood(self, since):
@@ -110,7 +110,7 @@ class Model:
             bisect.insort(self.instants, i, key=lambda x: x.requested)
             if i.rows:
                 self.changes[i.requested] = {int(n): v for n, v in begin["rows"].items()}
-                self.epochs.append(Epoch(self.state_at(None), i.visible, i.visible))
+                self.epochs.append(Epoch(self.state_at(None), i.born, i.visible))
 
     def state_at(self, requested, seen_since=float("inf")):
         """The state after all instants up to a requested time (None: after all); instants that were taken back after seen_since count."""

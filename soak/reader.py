@@ -179,7 +179,7 @@ class Reader:
         allowed = self.allowed(m, q)
         flat = "-flat" in q.table
         wants = [(questions.expected(q.question, state, flat), lag) for state, lag in allowed]
-        for want, lag in wants:
+        for want, lag in reversed(wants):
             if want == q.answer:
                 return "right", "", lag
         if dead and q.way == "path" and q.engine == "duckdb":
@@ -205,7 +205,7 @@ class Reader:
             return False
         oldest = q.where.split("/", 1)[1].split("..")[0]
         time_of = (lambda i: i.requested) if q.view == "asof" else m.time
-        newer = sum(1 for i in m.standing() if i.visible <= q.until and time_of(i) > oldest)
+        newer = sum(1 for i in m.instants if i.born <= q.until and time_of(i) > oldest)       # one that was taken back later has counted
         return newer >= RETAINED
 
 

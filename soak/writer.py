@@ -10,6 +10,7 @@ HOME/stop is there; takes up what an earlier writer left.
 import os
 import random
 import re
+import subprocess
 import sys
 import time
 
@@ -109,13 +110,13 @@ class Table:
     # ---- the timeline
 
     def completed(self):
-        """The completed instants of the active timeline, oldest first: (requested, completed, action, when its file appeared)."""
+        """The completed instants of the active timeline, oldest first: (requested, completed, action, path)."""
         folder = os.path.join(self.path, ".hoodie", *(["timeline"] if self.version >= 8 else []))
         found = []
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
             m = re.fullmatch(r"(\d{17})(?:_(\d{17}))?\.([a-z]+)", name)
             if m and m[3] not in ("inflight", "requested") and (self.version < 8 or m[2]):
-                found.append((m[1], m[2], m[3], os.stat(os.path.join(folder, name)).st_mtime))
+                found.append((m[1], m[2], m[3], os.path.join(folder, name)))
         return sorted(found)
 
     # ---- steps
@@ -226,8 +227,8 @@ class Table:
         written = new[0][0] if new and changes else None        # its services come after it
         undone = self.opened["undo"] is not None and self.opened["undo"] not in [i[0] for i in completed]
         instants = [
-            {"requested": requested, "completed": done, "action": action, "visible": visible, "rows": requested == written}
-            for requested, done, action, visible in new
+            {"requested": requested, "completed": done, "action": action, "born": born(path), "visible": os.stat(path).st_mtime, "rows": requested == written}
+            for requested, done, action, path in new
         ]
         self.record.put(end=time.time(), n=self.steps, instants=instants, undone=undone)
         if written:
@@ -236,6 +237,12 @@ class Table:
         if undone and self.before:
             _, self.state = self.before.pop()
         return bool(written or undone)
+
+
+def born(path):
+    """When a file was made; its content comes a moment later."""
+    found = float(subprocess.run(["stat", "-c", "%.6W", path], capture_output=True, check=True).stdout)
+    return found or os.stat(path).st_mtime - 1     # a file system that does not keep it
 
 
 def main():
