@@ -7,30 +7,41 @@ import time
 
 
 class Chaos:
-    def __init__(self, daemon, cache, gate, record, rng):
-        self.daemon, self.cache, self.gate, self.record, self.rng = daemon, cache, gate, record, rng
+    def __init__(self, home, daemon, cache, record, rng, kill_writer):
+        self.home, self.daemon, self.cache, self.record, self.rng, self.kill_writer = home, daemon, cache, record, rng, kill_writer
         self.files = os.path.join(cache, "files")
-        self.counts = dict.fromkeys(("kills", "flipped", "truncated", "caches removed", "full disks"), 0)
+        self.counts = dict.fromkeys(("kills", "restarts", "flipped", "truncated", "caches removed", "full disks"), 0)
         self.recoveries = []        # seconds from a kill to a mount that can be used
         self.deck = []
 
     def next(self):
         """Does one of the things; in a while, each of them about as often."""
         if not self.deck:
-            self.deck = [self.kill, self.kill_and_damage, self.damage, self.kill_and_damage, self.remove_cache, self.fill_disk]
+            self.deck = [self.kill, self.kill, self.kill_and_damage, self.kill_and_damage, self.restart, self.damage, self.remove_cache, self.fill_disk, self.kill_writer]
             self.rng.shuffle(self.deck)
         self.deck.pop()()
 
     def kill(self, while_dead=lambda: None):
-        with self.daemon.lock:
-            began = time.time()
-            self.record.put(down=began)
+        with self.gone():
             self.daemon.kill()
             self.counts["kills"] += 1
             while_dead()
-            took = self.daemon.start()
+            self.recoveries.append(self.daemon.start())
+
+    def restart(self):
+        """Ends the daemon as a service manager does, while files are open."""
+        with self.gone():
+            self.daemon.stop()
+            self.counts["restarts"] += 1
+            self.daemon.start()
+
+    @contextlib.contextmanager
+    def gone(self):
+        """While the daemon is meant to be dead."""
+        with self.daemon.lock:
+            self.record.put(down=time.time())
+            yield
             self.record.put(up=time.time())
-        self.recoveries.append(took)
 
     def kill_and_damage(self):
         self.kill(self.damage_files)
@@ -66,19 +77,25 @@ class Chaos:
                 self.counts["caches removed"] += 1
 
     def fill_disk(self):
-        """Takes all of the cache's disk for some seconds."""
+        """Takes all of the cache's disk for some seconds, and what is given up meanwhile too."""
         filler = os.path.join(self.cache, "filler")
+        end = time.time() + self.rng.uniform(3, 8)
         try:
-            with open(filler, "wb", buffering=0) as f, contextlib.suppress(OSError):
-                while True:
-                    f.write(bytes(64 << 10))
+            with open(filler, "wb", buffering=0) as f:
+                while time.time() < end:
+                    for size in (64 << 10, 4 << 10):
+                        with contextlib.suppress(OSError):
+                            while f.write(bytes(size)) == size:
+                                pass
+                    time.sleep(0.05)
             self.counts["full disks"] += 1
-            time.sleep(self.rng.uniform(3, 8))
         finally:
             os.remove(filler)
 
     @contextlib.contextmanager
     def nobody_reading(self):
-        with open(self.gate) as f:
-            fcntl.flock(f, fcntl.LOCK_EX)
+        """While no reader asks. The entrance keeps them from coming one after the other without end."""
+        with open(os.path.join(self.home, "entrance")) as entrance, open(os.path.join(self.home, "gate")) as gate:
+            fcntl.flock(entrance, fcntl.LOCK_EX)
+            fcntl.flock(gate, fcntl.LOCK_EX)
             yield

@@ -8,6 +8,7 @@ import threading
 import time
 
 START = 30.0            # seconds that a mount may take on a busy machine
+DRAIN = 45.0            # seconds that it may take to end
 SAMPLE = 0.25           # seconds between looks at its memory
 
 
@@ -51,16 +52,24 @@ class Daemon:
         self.process.wait()
 
     def stop(self):
-        """Ends it as a service manager would."""
-        self.ending.set()
+        """Ends it as a service manager does."""
         self.note()
         self.sample()
         self.process.terminate()
         try:
-            return self.process.wait(45)
+            status = self.process.wait(DRAIN)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            return "it had to be killed"
+            self.process.wait()
+            raise RuntimeError(f"hudifs did not end {DRAIN} s after SIGTERM") from None
+        if status:
+            raise RuntimeError(f"hudifs, told to end, ended with status {status}")
+
+    def end(self):
+        """Stops it for good."""
+        self.ending.set()
+        with self.lock:
+            self.stop()
 
     def note(self):
         """Adds up what it tells of itself, before it ends."""

@@ -17,6 +17,7 @@ import functools
 import json
 import os
 
+RETAINED = 6        # commits of which the cleaner keeps the files
 REGIONS = ("north", "south", "west")
 COLUMNS = ("id", "region", "seq", "quantity", "price", "note", "changed", "tags")
 START = dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)

@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 import model
 
@@ -24,8 +25,19 @@ class Folder:
     def for_duckdb(self):
         return repr(self.files or f"{self.path}/**/*.parquet")
 
-    def for_pyarrow(self):
-        return ds.dataset(self.files or self.path, format="parquet")
+    def arrow(self, columns, where=None):
+        return ds.dataset(self.files or self.path, format="parquet").to_table(columns=list(columns), filter=where)
+
+
+class OpenFiles:
+    """Files that are open."""
+
+    def __init__(self, files):
+        self.files = files
+
+    def arrow(self, columns, where=None):
+        table = pa.concat_tables([pq.ParquetFile(f).read(columns=list(columns)) for f in self.files])
+        return table if where is None else table.filter(where)
 
 
 class Whole:
@@ -36,7 +48,7 @@ class Whole:
         return rows_of(arrow(session.sql(f"select {', '.join(self.columns)} from read_parquet({folder.for_duckdb()})")))
 
     def pyarrow(self, folder):
-        return rows_of(folder.for_pyarrow().to_table(columns=list(self.columns)))
+        return rows_of(folder.arrow(self.columns))
 
     def expect(self, state, flat):
         for n, (version, instant) in state.items():
@@ -55,13 +67,38 @@ class Some:
         return rows_of(arrow(session.sql(f"select {', '.join(self.columns)} from read_parquet({folder.for_duckdb()}) where seq > {self.above}")))
 
     def pyarrow(self, folder):
-        return rows_of(folder.for_pyarrow().to_table(columns=list(self.columns), filter=pc.field("seq") > self.above))
+        return rows_of(folder.arrow((*self.columns, "seq"), pc.field("seq") > self.above).select(self.columns))
 
     def expect(self, state, flat):
         for n, (version, _) in state.items():
             if version > self.above:
                 r = model.row(n, version)
                 yield r.region, (r.region, r.id, r.price, r.note)
+
+
+class Difference:
+    """What diff/ shows: each row that two states do not share, before and after. The state is a pair."""
+    columns = ("_hudi_op", "before", "after")
+
+    def duckdb(self, session, folder):
+        return self.rows_of(arrow(session.sql(f"select {', '.join(self.columns)} from read_parquet({folder.for_duckdb()})")))
+
+    def pyarrow(self, folder):
+        return self.rows_of(folder.arrow(self.columns))
+
+    def rows_of(self, table):
+        return by_region(self.change(*(c[i].as_py() for c in table.columns)) for i in range(table.num_rows))
+
+    def change(self, op, before, after):
+        images = [b and model.Row(*(plain(b[c]) for c in model.COLUMNS)) for b in (before, after)]
+        return (images[0] or images[1]).region, (op, *images)
+
+    def expect(self, states, flat):
+        a, b = states
+        for n in a.keys() | b.keys():
+            before, after = (n in s and model.row(n, s[n][0]) or None for s in states)
+            if before != after:
+                yield model.region(n), ("d" if after is None else "i" if before is None else "u", before, after)
 
 
 class Totals:
@@ -73,7 +110,7 @@ class Totals:
             f"select region, count(*) as rows, sum(quantity)::bigint as quantity, sum(price) as price, max(seq) as seq from read_parquet({folder.for_duckdb()}) group by region")))
 
     def pyarrow(self, folder):
-        t = folder.for_pyarrow().to_table(columns=["region", "quantity", "price", "seq"])
+        t = folder.arrow(("region", "quantity", "price", "seq"))
         t = t.group_by("region").aggregate([([], "count_all"), ("quantity", "sum"), ("price", "sum"), ("seq", "max")])
         return rows_of(t.select(["region", "count_all", "quantity_sum", "price_sum", "seq_max"]))
 

@@ -1,20 +1,11 @@
 #!/usr/bin/env python3
-"""Reads views through the mount in a loop, and compares every answer with the writers' record.
+"""Reads views through the mount in a loop, and has every answer judged.
 
-usage: reader.py HOME SEED
+usage: reader.py HOME SEED quick|patient
 
-Says on stdout, a line of JSON each, when a query begins ({"begin": ...}) and what became of it ({"verdict": ...}): the supervisor counts, and ends a
-reader that hangs. A verdict is one of
-
-    right     the answer is that of the one instant it must be
-    mixed     latest, read by path: each partition is right at an instant of the query's time, but not all at the same one
-    cleaned   ESTALE for files that the cleaner could have removed
-    undone    an error while a commit was taken back: the answer could still change, or its files are gone
-    absent    an error while the daemon was dead
-    wrong     rows that no allowed instant has
-    failed    an error that nothing excuses
+A quick reader asks one query after the other. A patient one lets some seconds, with their commits, pass between listing and reading. Says on stdout, a line of
+JSON each, when a query begins ({"begin": ...}) and what became of it ({"verdict": ...}): the supervisor counts, and ends a reader that hangs.
 """
-import errno
 import fcntl
 import json
 import os
@@ -22,36 +13,23 @@ import random
 import sys
 import time
 
+import judge
 import model
 import questions
 
-RETAINED = 6        # as in writer.py
 PENDING = 100       # answers that may wait for the record
-
-
-class Windows:
-    """When the daemon was dead: from a kill until its successor's mount could be used."""
-
-    def __init__(self, path):
-        self.journal, self.spans = model.Journal(path), []
-
-    def follow(self, now):
-        for line in self.journal.lines(now):
-            if "down" in line:
-                self.spans.append([line["down"], float("inf")])
-            elif "up" in line:
-                self.spans[-1][1] = line["up"]
-
-    def overlap(self, since, until):
-        return any(down <= until and up >= since for down, up in self.spans)
+PATIENCE = 8.0      # seconds that a patient reader waits at most
 
 
 class Query:
-    """A question, where it is asked, and what came back."""
+    """A question, where and how it is asked, and what came back."""
 
-    def __init__(self, table, view, where, way, engine, question):
-        self.table, self.view, self.where, self.way, self.engine, self.question = table, view, where, way, engine, question
-        self.since = self.until = 0.0
+    def __init__(self, table, view, times, way, engine, question):
+        self.table, self.view, self.times, self.way, self.engine, self.question = table, view, times, way, engine, question
+        self.where = "/".join([view, "..".join(times)]) if times else view
+        self.since = self.listed = self.until = 0.0
+        self.spans = []         # (from, until): when it depended on the daemon's life
+        self.files = None
         self.answer = self.error = self.errno = None
 
     def __str__(self):
@@ -59,154 +37,141 @@ class Query:
 
 
 class Reader:
-    def __init__(self, home, seed):
+    def __init__(self, home, seed, kind):
         with open(os.path.join(home, "soak.json")) as f:
             self.config = json.load(f)
-        self.mount = self.config["mount"]
-        self.stale = self.config["stale"]
-        self.rng = random.Random(seed)
+        self.home, self.kind, self.rng = home, kind, random.Random(seed)
+        self.stale, self.retained = self.config["stale"], self.config["retained"]
         self.models = {t: model.Model(model.journal_of(os.path.join(home, "journal"), t), int(t[1])) for t in self.config["tables"]}
-        self.windows = Windows(os.path.join(home, "journal", "daemon"))
-        self.gate = open(os.path.join(home, "gate"))
-        self.home = home
+        self.judge = judge.Judge(self.models, judge.Windows(os.path.join(home, "journal", "daemon")), self.stale, self.retained)
+        self.gate, self.entrance = open(os.path.join(home, "gate")), open(os.path.join(home, "entrance"))
         self.duckdb = questions.session()
         self.pending = []
 
     def run(self):
         while not os.path.exists(os.path.join(self.home, "stop-reading")):
-            self.follow()
-            query = self.choose()
-            if query:
-                self.ask(query)
-                self.pending.append(query)
             self.judge_all()
-            while len(self.pending) >= PENDING:
+            if len(self.pending) >= PENDING:
                 time.sleep(0.2)
-                self.judge_all()
-        deadline = time.time() + 120
+                continue
+            q = self.choose()
+            if q:
+                self.ask(q)
+                self.pending.append(q)
+                if q.error:
+                    time.sleep(0.2)     # a dead daemon fails a thousand queries a second
+        deadline = time.time() + 300
         while self.pending and time.time() < deadline:
             time.sleep(0.2)
             self.judge_all()
         say(unjudged=len(self.pending))
 
-    def follow(self):
-        now = time.time()
-        self.windows.follow(now)
-        for m in self.models.values():
-            m.follow(now)
-        return now
+    def judge_all(self):
+        self.judge.follow(time.time())
+        ready = [q for q in self.pending if self.judge.ready(q)]
+        self.pending = [q for q in self.pending if q not in ready]
+        for q in ready:
+            verdict, detail, lag = self.judge.judge(q)
+            say(verdict=verdict, view=q.view, way=q.way, engine=q.engine, query=str(q), took=round(q.until - q.since, 3), lag=round(lag, 3), at=q.since, detail=detail)
 
-    # ---- asking
+    # ---- choosing
 
     def choose(self):
         table = self.rng.choice(sorted(self.models))
         m = self.models[table]
-        standing = m.standing()
-        if not standing:
-            return None
+        # Younger ones may not have been seen by the daemon.
+        standing = [i for i in m.standing() if i.visible < time.time() - self.stale]
         engine = self.rng.choice(("duckdb", "pyarrow"))
-        question = questions.choose(self.rng, max(int(v or 0) for rows in m.changes.values() for v in rows.values()))
-        way = self.rng.choice(("path", "files", "held"))
-        view = self.rng.choices(("latest", "asof", "incremental"), weights=(2, 1, 1))[0]
-        if view == "latest":
-            where = "latest"
+        question = questions.choose(self.rng, m.steps)
+        if self.kind == "patient":
+            way = self.rng.choice(("named", "opened"))
+            view = self.rng.choice(("latest", "latest", "asof"))
+            engine = "pyarrow" if way == "opened" else engine      # the only one that takes open files
         else:
-            # Younger ones may not have been seen by the daemon.
-            times = sorted(i.requested if view == "asof" else m.time(i) for i in standing if i.visible < time.time() - self.stale)
-            near = times[-RETAINED:] if self.rng.random() < 0.8 else times
-            if not near:
-                return None
-            where = f"asof/{self.rng.choice(near)}"
-            if view == "incremental":
-                begin, end = sorted(self.rng.sample(["000", *near], 2))
-                where = f"incremental/{begin}..{end}"
-        return Query(table, view, where, way, engine, question)
+            way = self.rng.choice(("path", "files", "held"))
+            view = self.rng.choice(("latest", "latest", "latest", "asof", "asof", "incremental", "incremental", "diff"))
+        if view == "latest":
+            return Query(table, view, [], way, engine, question)
+        times = sorted(m.time(i) if view == "incremental" else i.requested for i in standing)
+        if self.rng.random() < 0.8:
+            times = times[-self.retained:]
+        if view == "asof":
+            return Query(table, view, [self.rng.choice(times)], way, engine, question) if times else None
+        if view == "diff":
+            question = questions.Difference()
+            return Query(table, view, self.rng.sample(times, 2), way, engine, question) if len(times) > 1 else None
+        return Query(table, view, sorted(self.rng.sample(["000", *times], 2)), way, engine, question) if times else None
+
+    # ---- asking
 
     def ask(self, q):
-        fcntl.flock(self.gate, fcntl.LOCK_SH)
-        say(begin=str(q), at=time.time())
+        self.lock()
         q.since = time.time()
-        folder = os.path.join(self.mount, q.table, q.where)
+        say(begin=str(q), at=q.since)
+        folder = os.path.join(self.config["mount"], q.table, q.where)
         try:
-            q.answer = self.read(q, folder)
+            q.answer = {"held": self.read_held, "named": self.read_named, "opened": self.read_opened}.get(q.way, self.read)(q, folder)
         except Exception as e:
             q.error = f"{type(e).__name__}: {e}"[:500]
-            q.errno = cause(folder)
+            q.errno = getattr(e, "errno", None) or cause(q.files if q.way == "named" and q.files else folder)
         q.until = time.time()
+        q.listed = q.listed or q.until
+        q.spans.append((q.resumed if q.way == "named" and q.spans else q.since, q.until))
         say(end=True)
-        fcntl.flock(self.gate, fcntl.LOCK_UN)
+        self.unlock()
 
     def read(self, q, path):
-        if q.way != "held":
-            return self.read_folder(q, path)
-        held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)      # what is open stays the view that it was
-        try:
-            return self.read_folder(q, f"/proc/self/fd/{held}")
-        finally:
-            os.close(held)
+        if q.way != "path":
+            q.files = files_in(path)
+        return self.answer(q, path)
 
-    def read_folder(self, q, path):
-        folder = questions.Folder(path, files_in(path) if q.way != "path" else None)
+    def answer(self, q, path):
+        folder = questions.Folder(path, q.files)
         if q.engine == "duckdb":
             return q.question.duckdb(self.duckdb, folder)
         return q.question.pyarrow(folder)
 
-    # ---- judging
+    def read_held(self, q, path):
+        """Reads a folder that stays the view that it was, as it is open."""
+        held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            return self.read(q, f"/proc/self/fd/{held}")
+        finally:
+            os.close(held)
 
-    def judge_all(self):
-        self.follow()
-        now = self.windows.journal.read_at
-        waiting = []
-        for q in self.pending:
-            if self.models[q.table].known <= q.until or now <= q.until:
-                waiting.append(q)
-                continue
-            verdict, detail, lag = self.judge(q)
-            say(verdict=verdict, view=q.view, way=q.way, engine=q.engine, table=q.table, query=str(q), took=round(q.until - q.since, 3), lag=round(lag, 3), at=q.since, detail=detail)
-        self.pending = waiting
+    def read_named(self, q, path):
+        """Reads files by names that were listed before."""
+        q.files = files_in(path)
+        q.listed = time.time()
+        q.spans.append((q.since, q.listed))
+        self.unlock()
+        time.sleep(self.rng.uniform(1, PATIENCE))
+        self.lock()
+        q.resumed = time.time()
+        return self.answer(q, path)
 
-    def judge(self, q):
-        m = self.models[q.table]
-        dead = self.windows.overlap(q.since, q.until)
-        if q.error:
-            if dead:
-                return "absent", q.error, 0
-            if q.errno == errno.ESTALE and self.may_be_cleaned(m, q):
-                return "cleaned", q.error, 0
-            if q.errno in (errno.ESTALE, errno.EOPNOTSUPP, errno.ENOENT) and m.undoing(q.since - self.stale, q.until):
-                return "undone", q.error, 0
-            return "failed", f"{q.error} [errno {q.errno}]", 0
-        allowed = self.allowed(m, q)
-        flat = "-flat" in q.table
-        wants = [(questions.expected(q.question, state, flat), lag) for state, lag in allowed]
-        for want, lag in reversed(wants):
-            if want == q.answer:
-                return "right", "", lag
-        if dead and q.way == "path" and q.engine == "duckdb":
-            return "absent", "a glob overlooks folders that can't be listed", 0
-        if q.view == "latest" and q.way != "held" and not flat and all(any(q.answer.get(r) == w.get(r) for w, _ in wants) for r in {*model.REGIONS, *q.answer}):
-            return "mixed", "", 0
-        return "wrong", f"{len(wants)} states allowed; against the last: " + questions.difference(wants[-1][0], q.answer)[:1500], 0
+    def read_opened(self, q, path):
+        """Reads files that have been open for a while."""
+        q.files = files_in(path)
+        opened = []
+        try:
+            for f in q.files:
+                opened.append(open(f, "rb"))
+            q.listed = time.time()
+            time.sleep(self.rng.uniform(1, PATIENCE))
+            return q.question.pyarrow(questions.OpenFiles(opened))
+        finally:
+            for f in opened:
+                f.close()
 
-    def allowed(self, m, q):
-        """The states that may be the answer, newest last, each with how far behind it would be."""
-        # A state may be shown until the daemon has looked anew.
-        if q.view == "latest":
-            return [(e.state, max(0.0, q.since - over)) for e, over in m.latest(q.since - self.stale, q.until)]
-        where = q.where.split("/", 1)[1]
-        if q.view == "asof":
-            return [(s, 0) for s in m.as_of(where, q.since - self.stale)]
-        begin, end = where.split("..")
-        return [(s, 0) for s in m.between(begin, end, q.since - self.stale)]
+    def lock(self):
+        """Waits while the cache is being damaged; see Chaos.nobody_reading."""
+        fcntl.flock(self.entrance, fcntl.LOCK_EX)
+        fcntl.flock(self.gate, fcntl.LOCK_SH)
+        fcntl.flock(self.entrance, fcntl.LOCK_UN)
 
-    def may_be_cleaned(self, m, q):
-        """Whether the cleaner may have removed files that the view needs. latest never misses any."""
-        if q.view == "latest":
-            return False
-        oldest = q.where.split("/", 1)[1].split("..")[0]
-        time_of = (lambda i: i.requested) if q.view == "asof" else m.time
-        newer = sum(1 for i in m.instants if i.born <= q.until and time_of(i) > oldest)       # one that was taken back later has counted
-        return newer >= RETAINED
+    def unlock(self):
+        fcntl.flock(self.gate, fcntl.LOCK_UN)
 
 
 def files_in(path):
@@ -218,10 +183,10 @@ def files_in(path):
     return found
 
 
-def cause(folder):
-    """The error number that plain system calls meet in a folder, None where all can be read."""
+def cause(where):
+    """The error number that plain system calls meet in a folder or in files, None where all can be read."""
     try:
-        for path in files_in(folder):
+        for path in files_in(where) if isinstance(where, str) else where:
             with open(path, "rb") as f:
                 while f.read(1 << 20):
                     pass

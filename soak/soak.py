@@ -29,7 +29,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 TABLES = ("v9-mor", "v9-cow-flat-metadata", "v6-mor-flat", "v6-cow")
 RELEASE = {"v6": "0.15.0", "v9": "1.1.1"}
-READERS = 2
+READERS = ("quick", "quick", "patient")
 MEMORY = 64 << 20       # bytes that the daemon is told to keep to
 SPARE = 256 << 20       # bytes that it may take beyond them
 CACHE_DISK = 24 << 20   # size of the cache's disk
@@ -39,6 +39,8 @@ STALE = 2 * POLL + 3    # seconds that latest may be behind on a busy machine
 DEADLINE = 60.0         # seconds after which a query is a hang
 TOLD = 10               # faults that are printed
 FIRST = 2               # instants of each table that are waited for
+MORE = 60               # seconds that a run may last longer, until each kind of trouble was there
+LONG = 300              # seconds from which on writers are killed too
 WARM_UP = 900.0         # seconds that the writers may take for them
 
 
@@ -50,7 +52,10 @@ class Soak:
         self.verdicts = collections.Counter()       # (verdict, view, engine)
         self.lag = self.slowest = 0.0
         self.hangs = 0
-        self.processes = []
+        self.processes = []                         # (name, process) of those that run
+        self.ended = set()                          # processes that were killed
+        self.writers = {}                           # table version -> (generation, process)
+        self.kills = 0                              # of writers
         self.said = queue.Queue()
         self.began = {}                             # reader -> (when, what) of the query that runs
         self.unjudged = 0
@@ -58,16 +63,17 @@ class Soak:
         self.path = lambda *parts: os.path.join(home, *parts)
         for folder in ("tables", "journal", "mount", "cache"):
             os.mkdir(self.path(folder))
-        open(self.path("gate"), "w").close()
+        for lock in ("gate", "entrance"):
+            open(self.path(lock), "w").close()
         self.tables = options.tables
         with open(self.path("soak.json"), "w") as f:
-            json.dump({"mount": self.path("mount"), "tables": self.tables, "stale": STALE}, f)
+            json.dump({"mount": self.path("mount"), "tables": self.tables, "stale": STALE, "retained": model.RETAINED}, f)
         self.record = model.Recorder(self.path("journal", "daemon"))
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={CACHE_DISK}", "soak", self.path("cache")], check=True)
         self.daemon = daemon.Daemon(
             options.hudifs, self.path("tables"), self.path("mount"), self.path("cache"), self.path("hudifs.log"),
             "--memory", str(MEMORY), "--cache-size", str(CACHE_SIZE), "--poll-interval", f"{POLL}s")
-        self.chaos = chaos.Chaos(self.daemon, self.path("cache"), self.path("gate"), self.record, self.rng)
+        self.chaos = chaos.Chaos(home, self.daemon, self.path("cache"), self.record, self.rng, self.kill_writer)
 
     # ---- the processes
 
@@ -79,17 +85,33 @@ class Soak:
         return p
 
     def start_writers(self):
-        for version, release in RELEASE.items():
-            names = [t for t in self.tables if t.startswith(version)]
-            if names:
-                self.spawn(f"writer-{release}", ["nice", os.path.join(ROOT, "scripts", "spark.sh"), os.path.join(HERE, "writer.py"), release, self.home, str(self.options.seed), *names],
-                           stdout=subprocess.DEVNULL, cwd=self.home)
+        for version in sorted({t.split("-")[0] for t in self.tables}):
+            self.start_writer(version)
         limit = time.time() + WARM_UP
         while not all(len(self.model(t).instants) >= FIRST for t in self.tables):
             self.check_processes()
             if self.faults or time.time() > limit:
                 raise RuntimeError("the writers do not get to their first instants")
             time.sleep(0.5)
+
+    def start_writer(self, version, generation=0):
+        names = [t for t in self.tables if t.startswith(version)]
+        program = [os.path.join(HERE, "writer.py"), RELEASE[version], self.home, f"{self.options.seed} {generation}", *names]
+        # In a session of its own, so that Python and the JVM can be killed at once.
+        self.writers[version] = generation, self.spawn(f"writer-{version}.{generation}", ["nice", os.path.join(ROOT, "scripts", "spark.sh"), *program],
+                                                       stdout=subprocess.DEVNULL, cwd=self.home, start_new_session=True)
+
+    def kill_writer(self):
+        """Kills a writer in the middle of what it does; its successor, or Hudi in it, has to clear up."""
+        if self.options.time < LONG:
+            return      # it would take most of the run to be back
+        version = self.rng.choice(sorted(self.writers))
+        generation, p = self.writers[version]
+        self.ended.add(p)
+        os.killpg(p.pid, signal.SIGKILL)
+        p.wait()
+        self.kills += 1
+        self.start_writer(version, generation + 1)
 
     def model(self, table):
         m = model.Model(model.journal_of(self.path("journal"), table), int(table[1]))
@@ -98,7 +120,7 @@ class Soak:
 
     def start_reader(self, n, generation=0):
         name = f"reader-{n}.{generation}"
-        p = self.spawn(name, [os.path.join(ROOT, ".venv", "bin", "python"), os.path.join(HERE, "reader.py"), self.home, f"{self.options.seed} {name}"], stdout=subprocess.PIPE, text=True)
+        p = self.spawn(name, [os.path.join(ROOT, ".venv", "bin", "python"), os.path.join(HERE, "reader.py"), self.home, f"{self.options.seed} {name}", READERS[n]], stdout=subprocess.PIPE, text=True)
         threading.Thread(target=self.listen, args=(name, p), daemon=True).start()
 
     def listen(self, name, p):
@@ -110,7 +132,7 @@ class Soak:
             if p.poll() is None:
                 continue
             self.processes.remove((name, p))
-            if p.returncode:
+            if p.returncode and p not in self.ended:
                 with open(self.path(name + ".log"), errors="replace") as f:
                     self.fault(f"{name} ended with status {p.returncode}: {f.read()[-1500:]}")
         if self.daemon.death:
@@ -124,7 +146,7 @@ class Soak:
         say("waiting for the first instants of " + ", ".join(self.tables))
         self.start_writers()
         self.daemon.start()
-        for n in range(READERS):
+        for n in range(len(READERS)):
             self.start_reader(n)
         say(f"soaking for {self.options.time:.0f} s")
         end = time.time() + self.options.time
@@ -141,7 +163,7 @@ class Soak:
 
     def make_trouble(self, end):
         try:
-            while time.time() < end:
+            while time.time() < end or not all(self.chaos.counts.values()) and time.time() < end + MORE:
                 time.sleep(self.rng.uniform(1, 5))
                 self.chaos.next()
         except Exception as e:
@@ -160,7 +182,7 @@ class Soak:
                 self.hangs += 1
                 p = next(p for n, p in self.processes if n == name)
                 self.fault(f"{name} hangs in {what}: {stack(p.pid)}")
-                self.processes.remove((name, p))
+                self.ended.add(p)
                 del self.began[name]
                 p.kill()
                 n, generation = name.removeprefix("reader-").split(".")
@@ -185,16 +207,17 @@ class Soak:
     def finish(self):
         open(self.path("stop-reading"), "w").close()
         say("ending: answers are judged when the writers have recorded what they were doing")
-        limit = time.time() + 180
+        limit = time.time() + 400
         while any(n.startswith("reader") for n, _ in self.processes) and time.time() < limit:
             self.look()
         self.look()
         open(self.path("stop"), "w").close()
         while self.processes and time.time() < limit:
             self.look()
-        status = self.daemon.stop()
-        if status != 0:
-            self.fault(f"hudifs, told to end, ended with {status}")
+        try:
+            self.daemon.end()
+        except RuntimeError as e:
+            self.fault(str(e))
         if os.path.ismount(self.path("mount")):
             self.fault("the mount is still there after the daemon's end")
         for table in self.tables:
@@ -210,6 +233,8 @@ class Soak:
 
     def fault(self, text):
         self.faults.append(text)
+        with open(self.path("faults"), "a", encoding="utf-8") as f:
+            print(text, file=f)
         if len(self.faults) <= TOLD:
             say("FAULT " + text)
 
@@ -227,13 +252,15 @@ class Soak:
             done.update(i.action for i in m.instants)
             done["rollback"] += sum(1 for i in m.instants if i.undone)
         return {
-            "seconds": self.options.time, "seed": self.options.seed, "tables": self.tables, "instants": dict(done), "chaos": self.chaos.counts,
+            "seconds": self.options.time, "seed": self.options.seed, "tables": self.tables, "instants": dict(done), "chaos": self.chaos.counts, "writers": self.kills,
             "recovery": sorted(self.chaos.recoveries), "answers": [[*k, n] for k, n in sorted(self.verdicts.items())], "hangs": self.hangs, "lag": self.lag, "status": dict(self.daemon.done),
             "slowest": self.slowest, "peak": self.daemon.peak, "memory": MEMORY, "allowed": MEMORY + SPARE, "faults": self.faults,
         }
 
     def clean_up(self):
-        for _, p in self.processes:
+        for name, p in self.processes:
+            if name.startswith("writer"):
+                os.killpg(p.pid, signal.SIGKILL)
             p.kill()
             p.wait()
         if self.daemon.process and self.daemon.process.poll() is None:

@@ -7,6 +7,7 @@ RELEASE is 0.15.0 or 1.1.1; a TABLE is v6 or v9 (the table version of that relea
 partitions and -metadata for one with a metadata table. It lies in HOME/tables/TABLE, the record in HOME/journal/TABLE.journal. Ends after the round in which the file
 HOME/stop is there; takes up what an earlier writer left.
 """
+import concurrent.futures
 import os
 import random
 import re
@@ -21,7 +22,6 @@ from pyspark.sql import SparkSession
 import model
 
 FIRST = ("insert", "upsert")        # the first steps of each table; after them it is as it happens
-RETAINED = 6        # commits of which the cleaner keeps the files
 WRITES = ("commit", "deltacommit", "replacecommit")
 JAVA = "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1"       # what takes little of a small machine
 LIVE = 900          # rows that a table tends to
@@ -34,13 +34,17 @@ OPTIONS = {
     "hoodie.upsert.shuffle.parallelism": 1, "hoodie.insert.shuffle.parallelism": 1, "hoodie.delete.shuffle.parallelism": 1,
     "hoodie.bulkinsert.shuffle.parallelism": 1, "hoodie.simple.index.parallelism": 1, "hoodie.index.type": "SIMPLE",
     "hoodie.embed.timeline.server": "false", "hoodie.write.markers.type": "DIRECT",
-    "hoodie.clean.automatic": "true", "hoodie.cleaner.commits.retained": RETAINED,
-    "hoodie.archive.automatic": "true", "hoodie.keep.min.commits": RETAINED + 2, "hoodie.keep.max.commits": RETAINED + 5,
+    "hoodie.clean.automatic": "true", "hoodie.cleaner.commits.retained": model.RETAINED,
+    "hoodie.archive.automatic": "true", "hoodie.keep.min.commits": model.RETAINED + 2, "hoodie.keep.max.commits": model.RETAINED + 5,
     "hoodie.compact.inline": "false", "hoodie.clustering.inline": "false",
+    # Writes do not wait for a clustering that a killed writer has left.
+    "hoodie.clustering.updates.strategy": "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy",
+    "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
     "hoodie.datasource.write.recordkey.field": "id", "hoodie.datasource.write.precombine.field": "seq",
 }
 COMPACT_NOW = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": 1}
 CLUSTER_NOW = {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": 1, "hoodie.clustering.plan.strategy.small.file.limit": 10_000_000}
+ALONE = "hoodie.clean.automatic=false,hoodie.archive.automatic=false"       # what runs beside writes leaves that to them
 FAIL = {
     "hoodie.precommit.validators": "org.apache.hudi.client.validator.SqlQuerySingleResultPreCommitValidator",
     "hoodie.precommit.validators.single.value.sql.queries": "select count(*) from <TABLE_NAME>#-1",
@@ -86,6 +90,9 @@ class Table:
         }
         if "flat" in traits:
             self.options["hoodie.datasource.write.keygenerator.class"] = "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+        if self.version == 6:
+            # Clustering with rows writes decimals as INT64, which Hudi 0.15 itself multiplies by their scale when it next rewrites the file.
+            self.options["hoodie.datasource.write.row.writer.enable"] = "false"
         self.take_up(model.journal_of(os.path.join(home, "journal"), self.name))
 
     def take_up(self, path):
@@ -126,11 +133,11 @@ class Table:
         self.steps += 1
         if self.steps <= len(FIRST):
             return getattr(self, FIRST[self.steps - 1])()
-        services = ("compact", "cluster", "fail", "undo", "overwrite")
+        services = ("compact", "compact_beside", "cluster", "fail", "undo", "overwrite")
         size = len(self.state)
         what = self.rng.choices(
             ("insert", "upsert", "delete", *services),
-            weights=(3 if size < LIVE else 1, 5, 2 if size < LIVE else 4, 2 if self.kind == "mor" else 0, 1, 1, 1, 1),
+            weights=(3 if size < LIVE else 1, 5, 2 if size < LIVE else 4, *((2, 2) if self.kind == "mor" else (0, 0)), 1, 1, 1, 1),
         )[0]
         getattr(self, what)()
 
@@ -158,6 +165,22 @@ class Table:
 
     def compact(self):
         self.rng.choice((self.upsert, self.delete))(**COMPACT_NOW)
+
+    def compact_beside(self):
+        """A compaction that is planned, and runs while writes go on."""
+        if self.options["hoodie.metadata.enable"]:      # the metadata table would need a lock
+            return self.upsert(**COMPACT_NOW)
+        self.compaction("schedule")
+        with concurrent.futures.ThreadPoolExecutor(1) as beside:
+            run = beside.submit(self.compaction, "run")
+            self.upsert()
+            self.steps += 1
+            self.delete()
+            run.result()
+
+    def compaction(self, operation):
+        self.register()
+        self.spark.sql(f"call run_compaction(op => '{operation}', table => '{self.sql_name()}', options => '{ALONE}')").collect()
 
     def cluster(self):
         self.rng.choice((self.upsert, self.insert))(**CLUSTER_NOW)
@@ -190,10 +213,13 @@ class Table:
             return self.upsert()        # a service came after it, which can't be undone alone
         requested, _ = self.before[-1]
         self.begin("rollback", undo=requested)
-        self.spark.sql(f"create table if not exists {self.sql_name()} using hudi location '{self.path}'")
+        self.register()
         self.spark.sql(f"call rollback_to_instant(table => '{self.sql_name()}', instant_time => '{requested}')").collect()
         if not self.end():
             raise RuntimeError(f"{self.name}: Hudi did not roll {requested} back")
+
+    def register(self):
+        self.spark.sql(f"create table if not exists {self.sql_name()} using hudi location '{self.path}'")
 
     # ---- writing
 
@@ -224,7 +250,9 @@ class Table:
         new = [i for i in completed if i[0] not in self.seen and i[2] in WRITES]
         self.seen.update(i[0] for i in new)
         changes = {int(n): v for n, v in self.opened["rows"].items()}
-        written = new[0][0] if new and changes else None        # its services come after it
+        # Services that the step runs come after its write, others were requested before the step.
+        begun = time.strftime("%Y%m%d%H%M%S", time.gmtime(self.opened["begin"])) + f"{int(self.opened['begin'] * 1000) % 1000:03d}"
+        written = next((i[0] for i in new if i[0] >= begun), None) if changes else None
         undone = self.opened["undo"] is not None and self.opened["undo"] not in [i[0] for i in completed]
         instants = [
             {"requested": requested, "completed": done, "action": action, "born": born(path), "visible": os.stat(path).st_mtime, "rows": requested == written}
