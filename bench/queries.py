@@ -19,7 +19,7 @@ def three(place, state):
         Comparison(f"first query of 3 columns of 22 on a merged slice, nothing cached, {state}", "hudifs", "hudi-rs", 0.3, 0.15),
         Comparison(f"the same, the peer without the logs, {state}", "hudifs", "DuckDB on the base files"),
     ]
-    if place.spark:
+    if place.spark and state == "warm":
         sides["Spark"] = partial(place.spark_job, "read", table, *THREE)
         lines.append(Comparison(f"the same, {state}", "hudifs", "Spark"))
     return Experiment(sides, lines, partial(STATES[state], table))

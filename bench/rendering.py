@@ -19,7 +19,7 @@ def random(place, state):
         Comparison(f"the same, to Arrow by the peer, {state}", "hudifs", "hudi-rs", 0.7, 0.45),
         Comparison(f"the same, to Arrow by the peer, without the logs, {state}", "hudifs", "DuckDB on the base files"),
     ]
-    if place.spark:
+    if place.spark and state == "warm":
         sides["Spark"] = partial(place.spark_job, "read", table)
         lines.append(Comparison(f"the same, read by the peer, {state}", "hudifs", "Spark", 0.17, 0.1))
     if state == "warm":
