@@ -110,7 +110,7 @@ compatibility: deps build ## write docs/compatibility.md from the tables in CASE
 	.venv/bin/python docs/compatibility.py ./hudifs $(CASES) > docs/compatibility.md
 
 .PHONY: bench
-bench: build ## measure beside hudi-rs and DuckDB, and write docs/performance.md (BIN= ROUNDS= SPARK=1; ONLY='render*' only prints)
+bench: build ## measure beside hudi-rs and DuckDB, and write docs/performance.md (BIN= ROUNDS= SPARK=1; ONLY='render*' only prints; needs Java 17 the first time)
 	@scripts/deps.sh demo
 	@bench/run.sh $(BIN) --rounds $(ROUNDS) $(if $(SPARK),--spark) $(if $(ONLY),--only '$(ONLY)',--output docs/performance.md) $(BENCH)
 

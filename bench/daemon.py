@@ -17,7 +17,7 @@ class Daemon:
 
     def __enter__(self):
         began = time.perf_counter()
-        self.process = subprocess.Popen(self.command)
+        self.process = subprocess.Popen(self.command, start_new_session=True)   # Ctrl-C is ours: the daemon ends with the with statement
         try:
             while not os.path.ismount(self.mountpoint):
                 if self.process.poll() is not None:

@@ -27,13 +27,22 @@ def read_all(folder):
     return work
 
 
+def open_often(path, times):
+    """Opens and closes a file, many times."""
+    def work():
+        for _ in range(int(times)):
+            os.close(os.open(path, os.O_RDONLY))
+    return work
+
+
 def read_sequential(path, times):
     """Reads a file in blocks of 1 MiB, several times."""
     block = bytearray(1 << 20)
 
     def work():
-        for _ in range(int(times)):
-            with open(path, "rb", buffering=0) as f:
+        with open(path, "rb", buffering=0) as f:
+            for _ in range(int(times)):
+                f.seek(0)
                 while f.readinto(block):
                     pass
     return work
@@ -59,9 +68,10 @@ def read_mapped(path, times):
     import numpy
 
     def work():
-        for _ in range(int(times)):
-            with open(path, "rb") as f, mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as m:
-                numpy.frombuffer(m, numpy.uint8)[::4096].sum()
+        with open(path, "rb") as f:
+            for _ in range(int(times)):
+                with mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as m:
+                    numpy.frombuffer(m, numpy.uint8)[::4096].sum()
     return work
 
 
