@@ -128,7 +128,10 @@ func (f *File) scan(ctx context.Context) ([]*logfile.Log, error) {
 		}
 		cost := int64(512)
 		for _, b := range log.Blocks {
-			cost += 256 + int64(len(b.Schema()))
+			cost += 256
+			for _, text := range b.Header {
+				cost += int64(len(text)) // of schemas, each time: positions may be larger
+			}
 		}
 		f.v.t.opts.Memo.Put(key, log, cost)
 		out = append(out, log)

@@ -54,11 +54,15 @@ func class(err error) error {
 	for _, c := range []struct{ inner, outer error }{
 		{timeline.ErrUnsupported, ErrUnsupported},
 		{logfile.ErrUnsupported, ErrUnsupported},
+		{fsview.ErrUnsupported, ErrUnsupported},
+		{pqfile.ErrUnsupported, ErrUnsupported},
+		{pqfile.ErrTooLarge, ErrUnsupported},
 		{timeline.ErrCorrupt, ErrCorrupt},
 		{logfile.ErrCorrupt, ErrCorrupt},
 		{pqfile.ErrCorrupt, ErrCorrupt},
 		{bootstrap.ErrCorrupt, ErrCorrupt},
 		{schema.ErrInvalid, ErrCorrupt},
+		{storage.ErrPath, ErrCorrupt},
 	} {
 		if errors.Is(err, c.inner) && !errors.Is(err, c.outer) {
 			return fmt.Errorf("%w: %w", c.outer, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,8 +18,12 @@ import (
 	"github.com/hudifs/hudifs/internal/timeline"
 )
 
-// atOnce is how many folders or footers of one view are read at once.
-const atOnce = 16
+const (
+	// atOnce is how many folders or footers of one view are read at once.
+	atOnce = 16
+	// maxFiles bounds the files of a view. They take half a kilobyte of memory each.
+	maxFiles = 1 << 22
+)
 
 // View is the answer to a query, frozen at the moment it was made: a set of files, all of one Parquet schema. It may be used from many
 // goroutines.
@@ -193,6 +198,7 @@ func (v *View) slices(ctx context.Context) ([]*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	var count atomic.Int64
 	found := make([][]*File, len(partitions))
 	shown := make([]map[timeline.FileGroup]string, len(partitions)) // the instants of the slices that were chosen
 	g, gctx := errgroup.WithContext(ctx)
@@ -200,6 +206,9 @@ func (v *View) slices(ctx context.Context) ([]*File, error) {
 	for i, p := range partitions {
 		g.Go(contain.Func(func() (err error) {
 			found[i], shown[i], err = v.partition(gctx, lister, p, replaced)
+			if err == nil && count.Add(int64(len(found[i]))) > maxFiles {
+				err = fmt.Errorf("%w: %v: more than %d files", ErrUnsupported, v.query, maxFiles)
+			}
 			return err
 		}))
 	}

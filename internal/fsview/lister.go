@@ -15,6 +15,9 @@ import (
 	"github.com/hudifs/hudifs/storage"
 )
 
+// ErrUnsupported is wrapped by every error about a table that has more folders than can be listed, or deeper ones.
+var ErrUnsupported = errors.New("not supported")
+
 // Lister lists the partitions of a table and the files in them.
 type Lister interface {
 	// Partitions are the partition paths relative to the table, sorted; "" is that of a table without partitions.
@@ -28,6 +31,8 @@ const (
 	partitionMeta = ".hoodie_partition_metadata"
 	listAtOnce    = 16
 	deepest       = 64
+	// maxFolders bounds the folders of a table. Their paths take some hundred bytes of memory each.
+	maxFolders = 1 << 22
 )
 
 // Plain lists a table by walking its folders: a folder that holds a partition metafile is a partition
@@ -41,16 +46,20 @@ func NewPlain(s storage.Store) *Plain { return &Plain{store: s} }
 func (p *Plain) Partitions(ctx context.Context) ([]string, error) {
 	var mu sync.Mutex
 	var found []string
+	seen := 0 // folders that were found
 	level := []string{""}
 	for depth := 0; len(level) > 0; depth++ {
 		if depth > deepest {
-			return nil, fmt.Errorf("%s: folders nested deeper than %d", level[0], deepest)
+			return nil, fmt.Errorf("%w: %s: folders nested deeper than %d", ErrUnsupported, level[0], deepest)
 		}
 		var next []string
 		g, ctx := errgroup.WithContext(ctx)
 		g.SetLimit(listAtOnce)
 		for _, dir := range level {
 			g.Go(contain.Func(func() error {
+				if err := ctx.Err(); err != nil {
+					return err // others have failed
+				}
 				entries, err := p.store.List(ctx, dir)
 				if errors.Is(err, storage.ErrNotExist) && dir != "" {
 					return nil // removed since its parent was listed
@@ -64,6 +73,9 @@ func (p *Plain) Partitions(ctx context.Context) ([]string, error) {
 				if partition {
 					found = append(found, dir)
 					return nil
+				}
+				if seen += len(below); seen > maxFolders {
+					return fmt.Errorf("%w: more than %d folders", ErrUnsupported, maxFolders)
 				}
 				next = append(next, below...)
 				return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,6 +26,7 @@ type reader struct {
 	partition string
 	fields    []string
 	counts    func(instant string) bool
+	held      atomic.Int64 // bytes of log files that were read whole
 	// show gets the records of a key from the oldest to the newest; nil deletes those before.
 	show func(key string, rec *avro.Record) error
 }
@@ -44,7 +46,7 @@ func (t *Table) records(ctx context.Context, partition string, fields []string, 
 	if err != nil {
 		return err
 	}
-	r := &reader{t, partition, fields, counts, show}
+	r := &reader{t: t, partition: partition, fields: fields, counts: counts, show: show}
 	for _, g := range groups {
 		s, ok := g.At("")
 		if !ok {
@@ -113,11 +115,17 @@ type log struct {
 
 const (
 	atOnce = 8
-	// whole is the size up to which a log file is read with one request. Most hold a few records.
-	whole = 4 << 20
+	// whole is the size up to which a log file is read with one request, and wholes that of all of them. Most hold a few records.
+	whole  = 4 << 20
+	wholes = 256 << 20
+	// maxLogs bounds the log files of a slice, all of which are open at once. Ten or so are compacted.
+	maxLogs = 10_000
 )
 
 func (r *reader) logs(ctx context.Context, files []fsview.LogFile) error {
+	if len(files) > maxLogs {
+		return fmt.Errorf("%w: %s: %d log files in one slice", logfile.ErrUnsupported, r.partition, len(files))
+	}
 	logs := make([]log, len(files))
 	defer func() {
 		for _, l := range logs {
@@ -156,7 +164,7 @@ func (r *reader) openLog(ctx, opening context.Context, name string) (log, error)
 		return log{}, err
 	}
 	l := log{name: name, at: storage.ReaderAt(ctx, o), done: func() { _ = o.Close() }}
-	if size := o.Size(); size <= whole {
+	if size := o.Size(); size <= whole && r.held.Add(size) <= wholes {
 		buf := make([]byte, size)
 		if n, err := o.ReadAt(opening, buf, 0); int64(n) < size {
 			return l, fmt.Errorf("%s: %w", name, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -24,6 +23,9 @@ const (
 
 	filesPartition = "files"
 	allPartitions  = "__all_partitions__"
+	// maxFiles bounds the files that records list, each as often as one does. They take some hundred bytes of memory.
+	maxFiles = 1 << 23
+
 	// rootPartition stands for the path "" in keys and names.
 	rootPartition = "."
 )
@@ -166,6 +168,7 @@ func (t *Table) Files(ctx context.Context, partition string) ([]storage.Entry, e
 // readListing reads the partition "files".
 func (t *Table) readListing(ctx context.Context) (map[string][]storage.Entry, error) {
 	sizes := map[string]map[string]int64{} // by key
+	seen := 0
 	err := t.records(ctx, filesPartition, []string{"type", "filesystemMetadata"}, func(key string, rec *avro.Record) error {
 		if rec == nil {
 			delete(sizes, key)
@@ -174,6 +177,9 @@ func (t *Table) readListing(ctx context.Context) (map[string][]storage.Entry, er
 		files, ok := avro.Value[map[string]any](rec, "filesystemMetadata")
 		if !ok {
 			return fmt.Errorf("%w: record %q without files", ErrUnavailable, key)
+		}
+		if seen += len(files); seen > maxFiles {
+			return fmt.Errorf("%w: more than %d files", ErrUnavailable, maxFiles)
 		}
 		if sizes[key] == nil {
 			sizes[key] = make(map[string]int64, len(files))
@@ -217,7 +223,7 @@ func merge(sizes map[string]int64, key string, files map[string]any) error {
 			return fmt.Errorf("%w: record %q: %q without a size", ErrUnavailable, key, name)
 		case deleted:
 			delete(sizes, name)
-		case key != allPartitions && name != path.Base(name):
+		case key != allPartitions && (name == "" || strings.Contains(name, "/") || storage.CheckPath(name) != nil):
 			return fmt.Errorf("%w: record %q: %q is no file name", ErrUnavailable, key, name)
 		default:
 			sizes[name] = max(sizes[name], size)
