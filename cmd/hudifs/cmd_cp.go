@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"github.com/hudifs/hudifs/views"
 )
@@ -116,8 +117,13 @@ func copyFile(ctx context.Context, f views.File, to string) (err error) {
 	}()
 	const block = 1 << 16
 	buf, zeros := make([]byte, block), make([]byte, block)
-	for off := int64(0); off < attr.Size; {
-		n, err := h.ReadAt(ctx, buf[:min(block, attr.Size-off)], off)
+	for off, end := int64(0), int64(0); ; {
+		if off >= end {
+			if off, end = nextData(h, off, attr.Size); off == attr.Size {
+				break
+			}
+		}
+		n, err := h.ReadAt(ctx, buf[:min(block, end-off)], off)
 		if err != nil {
 			return err
 		}
@@ -132,4 +138,24 @@ func copyFile(ctx context.Context, f views.File, to string) (err error) {
 		off += int64(n)
 	}
 	return out.Truncate(attr.Size)
+}
+
+// nextData is the next range that may not be a hole, at an offset or behind; both are the size where there is none.
+func nextData(h views.Handle, off, size int64) (start, end int64) {
+	l, ok := h.(views.OSFile)
+	if !ok || off >= size {
+		return off, size
+	}
+	fd := int(l.OSFile().Fd())
+	start, err := unix.Seek(fd, off, unix.SEEK_DATA)
+	if errors.Is(err, unix.ENXIO) {
+		return size, size
+	}
+	if err != nil {
+		return off, size // a file system without holes
+	}
+	if end, err = unix.Seek(fd, start, unix.SEEK_HOLE); err != nil {
+		end = size
+	}
+	return min(start, size), min(end, size)
 }

@@ -60,6 +60,26 @@
 // exact (ClickHouse trusts them, fastparquet makes floats of integers without them), created_by can be parsed (parquet-mr ignores
 // statistics else), minima and maxima are never too narrow and say so where they are not exact.
 //
+// # Editing
+//
+// Pages of a flat column need not be decoded to be changed: NextEncoded reads a page as it lies there, and Splice writes it with some rows replaced or left
+// out. Values in PLAIN encoding are copied in runs, dictionary indexes patched; new values stand behind the old ones in the dictionary, so that
+// pages which refer to those stay valid. A page that nothing changes is not even decompressed where the chunk keeps the codec: its body is copied behind
+// a header of our own. Its size is known from its header alone then, which no checksum covers, so the footer's sum over the chunk must agree.
+//
+// # Regions
+//
+// A chunk may also be written into a Region, a part of the file that was set aside for it. The last page (and the dictionary page) then
+// fills what is left with a frame that Zstandard's decoders skip:
+//
+//	+------------+--------+--------------------------+-----+-------------+-------------------------+--------+
+//	| PageHeader | frame  | 184D2A50, size, hole     | ... | PageHeader, | 184D2A50, size, hole    | footer |
+//	| dictionary |        | to Region.Dictionary     |     | last page   | to Region.Size          |        |
+//	+------------+--------+--------------------------+-----+-------------+-------------------------+--------+
+//
+// The footer can be made before any of its chunks, and each chunk when it is read. It knows less then: no null count where that depends on
+// rows that were not read, no minimum and maximum of columns with records in the log that were not decoded.
+//
 // # The promise
 //
 // A file's size is promised before it is written: the sum of len(Head), a bound for each chunk, and FooterBound. Finish puts the

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hudifs/hudifs/internal/contain"
 	"github.com/hudifs/hudifs/internal/logfile"
 	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/schema"
@@ -220,12 +221,12 @@ func (in *Input) renderInRegions(ctx context.Context, w io.WriterAt, size int64)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range l.Parts() {
-		group.Go(func() error {
+		group.Go(contain.Func(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			return l.Make(w, i)
-		})
+		}))
 	}
 	if err := group.Wait(); err != nil {
 		return err
