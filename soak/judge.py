@@ -92,5 +92,5 @@ class Judge:
             newer = [i for i in m.instants if i.visible > q.since - self.stale]
         else:
             time_of = m.time if q.view == "incremental" else lambda i: i.requested
-            newer = [i for i in m.instants if time_of(i) > q.times[0]]
+            newer = [i for i in m.instants if time_of(i) > min(q.times)]
         return sum(1 for i in newer if i.born <= q.until) >= self.retained      # one that was taken back later has counted

@@ -28,7 +28,7 @@ import report
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 TABLES = ("v9-mor", "v9-cow-flat-metadata", "v6-mor-flat", "v6-cow")
-RELEASE = {"v6": "0.15.0", "v9": "1.1.1"}
+RELEASE = {"v6": "0.15.0", "v8": "1.0.2", "v9": "1.1.1"}
 READERS = ("quick", "quick", "patient")
 MEMORY = 64 << 20       # bytes that the daemon is told to keep to
 SPARE = 256 << 20       # bytes that it may take beyond them
@@ -40,6 +40,7 @@ DEADLINE = 60.0         # seconds after which a query is a hang
 TOLD = 10               # faults that are printed
 FIRST = 2               # instants of each table that are waited for
 MORE = 60               # seconds that a run may last longer, until each kind of trouble was there
+STEPS = 8               # that a writer does at least before it is killed
 LONG = 300              # seconds from which on writers are killed too
 WARM_UP = 900.0         # seconds that the writers may take for them
 
@@ -54,7 +55,7 @@ class Soak:
         self.hangs = 0
         self.processes = []                         # (name, process) of those that run
         self.ended = set()                          # processes that were killed
-        self.writers = {}                           # table version -> (generation, process)
+        self.writers = {}                           # table version -> (generation, process, steps done before it)
         self.kills = 0                              # of writers
         self.said = queue.Queue()
         self.began = {}                             # reader -> (when, what) of the query that runs
@@ -98,15 +99,22 @@ class Soak:
         names = [t for t in self.tables if t.startswith(version)]
         program = [os.path.join(HERE, "writer.py"), RELEASE[version], self.home, f"{self.options.seed} {generation}", *names]
         # In a session of its own, so that Python and the JVM can be killed at once.
-        self.writers[version] = generation, self.spawn(f"writer-{version}.{generation}", ["nice", os.path.join(ROOT, "scripts", "spark.sh"), *program],
-                                                       stdout=subprocess.DEVNULL, cwd=self.home, start_new_session=True)
+        p = self.spawn(f"writer-{version}.{generation}", ["nice", os.path.join(ROOT, "scripts", "spark.sh"), *program], stdout=subprocess.DEVNULL, cwd=self.home, start_new_session=True)
+        self.writers[version] = generation, p, self.steps(version)
+
+    def steps(self, version):
+        """How many steps a writer and those before it have done."""
+        return sum(self.model(t).steps for t in self.tables if t.startswith(version))
 
     def kill_writer(self):
         """Kills a writer in the middle of what it does; its successor, or Hudi in it, has to clear up."""
         if self.options.time < LONG:
             return      # it would take most of the run to be back
-        version = self.rng.choice(sorted(self.writers))
-        generation, p = self.writers[version]
+        at_work = [version for version, (_, _, steps) in self.writers.items() if self.steps(version) - steps >= STEPS]
+        if not at_work:
+            return
+        version = self.rng.choice(sorted(at_work))
+        generation, p, _ = self.writers[version]
         self.ended.add(p)
         os.killpg(p.pid, signal.SIGKILL)
         p.wait()
@@ -296,9 +304,11 @@ def main():
     p.add_argument("hudifs", nargs="?", default=os.path.join(ROOT, "hudifs"))
     p.add_argument("--time", type=seconds, default="10m")
     p.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    p.add_argument("--tables", type=lambda t: t.split(","), default=TABLES, help="some of v6 or v9 with -mor or -cow, then -flat or -metadata (default: %(default)s)")
+    p.add_argument("--tables", type=lambda t: t.split(","), default=TABLES, help="some of v6, v8 or v9 with -mor or -cow, then -flat or -metadata (default: %(default)s)")
     p.add_argument("--report", help="file to write the figures to")
     options = p.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("soak: only root can mount a disk of its own for the cache")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     home = tempfile.mkdtemp(prefix="hudifs-soak-")
     soak = Soak(options, home)

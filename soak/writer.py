@@ -3,7 +3,7 @@
 
 usage: writer.py RELEASE HOME SEED TABLE...
 
-RELEASE is 0.15.0 or 1.1.1; a TABLE is v6 or v9 (the table version of that release), then -mor or -cow, with -flat behind it for a table without
+RELEASE is 0.15.0, 1.0.2 or 1.1.1; a TABLE is v6, v8 or v9 (the table version of that release), then -mor or -cow, with -flat behind it for a table without
 partitions and -metadata for one with a metadata table. It lies in HOME/tables/TABLE, the record in HOME/journal/TABLE.journal. Ends after the round in which the file
 HOME/stop is there; takes up what an earlier writer left.
 """
