@@ -73,7 +73,7 @@ class Soak:
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={CACHE_DISK}", "soak", self.path("cache")], check=True)
         self.daemon = daemon.Daemon(
             options.hudifs, self.path("tables"), self.path("mount"), self.path("cache"), self.path("hudifs.log"),
-            "--memory", str(MEMORY), "--cache-size", str(CACHE_SIZE), "--poll-interval", f"{POLL}s")
+            "--memory", str(MEMORY), "--cache-size", str(CACHE_SIZE), "--cache-min-free", "1MiB", "--poll-interval", f"{POLL}s")
         self.chaos = chaos.Chaos(home, self.daemon, self.path("cache"), self.record, self.rng, self.kill_writer)
 
     # ---- the processes
