@@ -381,7 +381,7 @@ type maker interface {
 
 func (f *File) maker() maker {
 	if f.made != nil {
-		return f.made
+		return queued{f}
 	}
 	return merged{f}
 }
@@ -397,7 +397,10 @@ func (m merged) measure(ctx context.Context) (size int64, bounded bool, err erro
 	defer done()
 	size, bounded, err = in.Bound()
 	if err == nil && !bounded {
-		size, err = in.Measure(ctx)
+		err = admitted(ctx, m.f, m.f.Cost(), func() error {
+			size, err = in.Measure(ctx)
+			return err
+		})
 	}
 	return size, bounded, err
 }
@@ -408,7 +411,7 @@ func (m merged) write(ctx context.Context, w io.WriterAt, size int64) error {
 		return err
 	}
 	defer done()
-	return in.Render(ctx, w, size)
+	return admitted(ctx, m.f, m.f.Cost(), func() error { return in.Render(ctx, w, size) })
 }
 
 // explain says of a file that is gone that the cleaner was faster.

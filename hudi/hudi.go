@@ -102,6 +102,9 @@ type Options struct {
 	BootstrapSource storage.Store
 	// Zone is that of the writers of tables whose timeline is in local time, for names of instants that have a zone. nil is UTC.
 	Zone *time.Location
+	// Admit is asked before each rendering, with about how many bytes of memory it will take, and may wait; done is called when it has
+	// ended. nil lets all of them run at once.
+	Admit func(ctx context.Context, cost int64) (done func(), err error)
 	// Memo may be nil.
 	Memo Memo
 	// Logger gets warnings; nil is silent.

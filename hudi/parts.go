@@ -8,6 +8,7 @@ import (
 
 // Parts is a rendered file whose merge is planned, and whose column chunks can be made one by one: what is not made yet is a hole.
 type Parts struct {
+	ctx    context.Context //nolint:containedctx // it lasts as long
 	f      *File
 	layout *render.Layout
 	done   func()
@@ -20,7 +21,7 @@ func (f *File) Parts(ctx context.Context, w Writer) (*Parts, error) {
 	if err != nil {
 		return nil, f.explain(err)
 	}
-	p := &Parts{f: f, done: done}
+	p := &Parts{f: f, ctx: ctx, done: done}
 	if p.layout, err = f.layOut(ctx, in, w); err != nil || p.layout == nil {
 		done()
 		return nil, f.explain(err)
@@ -36,11 +37,14 @@ func (f *File) layOut(ctx context.Context, in *render.Input, w Writer) (*render.
 	if err != nil {
 		return nil, err
 	}
-	l, err := in.Layout(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	return l, l.WriteEnds(w, size)
+	var l *render.Layout
+	err = admitted(ctx, f, f.Cost(), func() (err error) {
+		if l, err = in.Layout(ctx, w); err != nil {
+			return err
+		}
+		return l.WriteEnds(w, size)
+	})
+	return l, err
 }
 
 // MadeOfParts tells whether the file is one that Parts makes.
@@ -65,10 +69,7 @@ func (p *Parts) Range(part int) (offset, size int64) { return p.layout.Region(pa
 
 // Make writes a part to w, at its place. Several may be made at once.
 func (p *Parts) Make(w Writer, part int) error {
-	if err := p.layout.Make(w, part); err != nil {
-		return p.f.explain(err)
-	}
-	return nil
+	return p.f.explain(admitted(p.ctx, p.f, p.f.Cost()/int64(p.Len()), func() error { return p.layout.Make(w, part) }))
 }
 
 // Close gives back what the parts are made from.

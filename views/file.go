@@ -81,12 +81,6 @@ func (f *file) Open(ctx context.Context) (Handle, error) {
 // openWhole opens the file out of the cache, rendered if it is not there.
 func (f *file) openWhole(ctx context.Context, size int64) (Handle, error) {
 	e, err := f.tab.t.opts.Cache.Do(ctx, f.key(), size, func(ctx context.Context, w *cache.Writer) error {
-		select {
-		case f.tab.t.rendered <- struct{}{}:
-			defer func() { <-f.tab.t.rendered }()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
 		return f.file.Render(ctx, w)
 	})
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/hudifs/hudifs/cache"
 	"github.com/hudifs/hudifs/hudi"
 	"github.com/hudifs/hudifs/internal/contain"
@@ -18,7 +20,8 @@ import (
 // idleBeforeRest is how long nobody must have read a missing part before the rest is made: an engine reads the columns that it needs at once.
 var idleBeforeRest = 2 * time.Second
 
-// maxLazy is how many files are open and incomplete at most: each keeps its log records in memory. Further ones are rendered at once.
+// maxLazy is how many files are open and incomplete at most: each keeps its log records in memory, which is bounded as well. Further ones are
+// rendered at once.
 const maxLazy = 16
 
 // lazyFiles are the incomplete files of a tree.
@@ -26,13 +29,15 @@ type lazyFiles struct {
 	run context.Context //nolint:containedctx // of the tree: parts are made for whoever comes next
 	end context.CancelFunc
 
+	memory *semaphore.Weighted // that they may take
+
 	mu    sync.Mutex
 	files map[cache.Key]*lazyFile
 	going sync.WaitGroup
 }
 
-func newLazyFiles() *lazyFiles {
-	l := &lazyFiles{files: map[cache.Key]*lazyFile{}}
+func newLazyFiles(memory int64) *lazyFiles {
+	l := &lazyFiles{files: map[cache.Key]*lazyFile{}, memory: semaphore.NewWeighted(memory)}
 	l.run, l.end = context.WithCancel(context.Background())
 	return l
 }
@@ -95,7 +100,7 @@ func (l *lazyFiles) join(f *file, key cache.Key, size int64) *lazyFile {
 		z.refs++
 		return z
 	}
-	if len(l.files) >= maxLazy || l.run.Err() != nil {
+	if len(l.files) >= maxLazy || l.run.Err() != nil || !l.memory.TryAcquire(f.file.Cost()) {
 		return nil
 	}
 	z := &lazyFile{f: f, set: l, key: key, ready: make(chan struct{}), news: make(chan struct{}, 1), refs: 2}
@@ -121,6 +126,7 @@ func (l *lazyFiles) leave(z *lazyFile) {
 	if z.partial != nil {
 		_ = z.partial.Close() // it has no more to say
 	}
+	l.memory.Release(z.f.file.Cost())
 }
 
 // live is the life of a file: it is begun, parts are made for its readers, then the rest.
@@ -141,7 +147,7 @@ func (l *lazyFiles) live(z *lazyFile, size int64) {
 }
 
 func (z *lazyFile) begin(ctx context.Context, size int64) error {
-	return z.render(ctx, func() error {
+	return contain.Call(func() error {
 		partial, err := z.f.tab.t.opts.Cache.Begin(ctx, size)
 		if partial == nil || err != nil {
 			return err
@@ -153,17 +159,6 @@ func (z *lazyFile) begin(ctx context.Context, size int64) error {
 		z.state = make([]*making, z.left)
 		return nil
 	})
-}
-
-// render runs when another rendering may. A panic becomes an error.
-func (z *lazyFile) render(ctx context.Context, do func() error) error {
-	select {
-	case z.f.tab.t.rendered <- struct{}{}:
-		defer func() { <-z.f.tab.t.rendered }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return contain.Call(do)
 }
 
 // rest waits until nobody reads missing parts, makes the others and puts the file into the cache.
@@ -210,7 +205,7 @@ func (z *lazyFile) need(ctx context.Context, part int) error {
 }
 
 func (z *lazyFile) make(m *making, part int) {
-	m.err = z.render(z.set.run, func() error { return z.parts.Make(z.partial, part) })
+	m.err = contain.Call(func() error { return z.parts.Make(z.partial, part) })
 	z.mu.Lock()
 	if m.err == nil {
 		z.left--

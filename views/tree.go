@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"maps"
 	"path"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -43,7 +42,8 @@ type Options struct {
 	Cache *cache.Disk
 	// Lazy opens large rendered files of many columns before they are complete: a column is made when it is read.
 	Lazy bool
-	// Memory is the budget for what is kept in memory, in bytes. 0 is 512 MiB.
+	// Memory is the budget for what is in memory, in bytes: an eighth each for what is remembered and for files that are open and
+	// incomplete, three eighths for renderings; the rest is left to the cache and to listings. 0 is 512 MiB.
 	Memory int64
 	// MergeRules are "auto" or "", "0.x" or "1.x".
 	MergeRules string
@@ -65,8 +65,8 @@ type Tree struct {
 	watcher  storage.Watcher // nil where the store hears of nothing
 	opts     Options
 	memo     *memory
-	rendered chan struct{} // holds a token for each rendering that runs
 	prompt   prompt
+	admit    func(ctx context.Context, cost int64) (done func(), err error)
 	lazy     *lazyFiles // nil where files are rendered at once
 	root     Dir
 	started  time.Time
@@ -90,10 +90,10 @@ func Open(ctx context.Context, s storage.Store, o *Options) (*Tree, error) {
 		return nil, err
 	}
 	t.started = t.opts.Clock()
-	t.rendered = make(chan struct{}, runtime.GOMAXPROCS(0))
 	if t.opts.Lazy && t.opts.Cache != nil {
-		t.lazy = newLazyFiles()
+		t.lazy = newLazyFiles(t.opts.Memory / 8)
 	}
+	t.admit = newQueue(t.opts.Memory / 8 * 3).enter
 	var err error
 	if t.memo, err = newMemory(t.opts.Memory / 8); err != nil {
 		return nil, err
@@ -286,7 +286,7 @@ func (t *Tree) table(ctx context.Context, where string) (*table, error) {
 	}
 	h, err := hudi.Open(ctx, store, &hudi.Options{
 		MergeRules: rules, SkipDamage: t.opts.OnDamage == "skip", NoMetadataTable: t.opts.NoMetadataTable, Zone: t.opts.Timezone,
-		BootstrapSource: t.opts.BootstrapSource, Memo: memo{t.memo, where}, Logger: t.opts.Logger, Clock: t.opts.Clock,
+		BootstrapSource: t.opts.BootstrapSource, Admit: t.admit, Memo: memo{t.memo, where}, Logger: t.opts.Logger, Clock: t.opts.Clock,
 	})
 	if err != nil {
 		return nil, err
