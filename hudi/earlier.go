@@ -13,6 +13,8 @@ import (
 // which it may have listed a file of a name. Writes that were pending then count as pending, whatever became of them, and their order is that
 // in which they completed: for tables up to version 7 their completed files' modification times tell.
 //
+// They list what is there of those states by now: Complete tells whether that is all. The files themselves are what they were.
+//
 // The states before a write to the file's group come first, then the others, which matter where the table's schema has
 // changed; the newest of each first. A name that is no file's may be in any.
 func (t *Table) Earlier(ctx context.Context, since time.Time, name string, n int) ([]*View, error) {
@@ -48,7 +50,7 @@ func (t *Table) Earlier(ctx context.Context, since time.Time, name string, n int
 	var out []*View
 	for _, i := range order[:min(n, len(order))] {
 		past := *st
-		past.tl = st.tl.Without(writes[:i+1])
+		past.past, past.tl = true, st.tl.Without(writes[:i+1])
 		past.name = stateName(past.tl)
 		out = append(out, &View{t: t, st: &past, query: Latest(), scope: &scope{newest: newestOf(past.tl.CompletedWrites())}})
 	}
@@ -72,4 +74,13 @@ func (st *state) touches(ctx context.Context, write timeline.Instant, fileID str
 		}
 	}
 	return false, nil
+}
+
+// Complete is ErrCleaned where files of a view that Earlier gave have been removed since, so that it does not list them. All other views
+// list all or nothing.
+func (v *View) Complete(ctx context.Context) error {
+	if _, err := v.load(ctx); err != nil || v.complete == nil {
+		return err
+	}
+	return class(v.complete(ctx))
 }

@@ -125,7 +125,9 @@ type Table struct {
 
 // state is what was known of a table at one moment.
 type state struct {
-	name   string
+	name string
+	// past says that it is a state of before, which Earlier put together from what is known now.
+	past   bool
 	config *timeline.Config
 	tl     *timeline.Timeline
 	rules  rules

@@ -53,14 +53,17 @@ func (v *View) filesGone(ctx context.Context) (string, error) {
 		}
 		v.needed(made, m)
 	}
+	lister, err := v.lister(ctx)
+	if err != nil {
+		return "", err
+	}
 	listed := map[string]map[string]bool{}
 	for _, g := range slices.SortedFunc(maps.Keys(made), compareGroups) {
 		for _, p := range made[g] {
 			dir, name := path.Split(p)
 			dir = strings.TrimSuffix(dir, "/")
 			if listed[dir] == nil {
-				var err error
-				if listed[dir], err = v.fileNames(ctx, dir); err != nil {
+				if listed[dir], err = v.fileNames(ctx, lister, dir); err != nil {
 					return "", err
 				}
 			}
@@ -98,11 +101,7 @@ func compareGroups(a, b timeline.FileGroup) int {
 	return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.FileID, b.FileID))
 }
 
-func (v *View) fileNames(ctx context.Context, dir string) (map[string]bool, error) {
-	lister, err := v.lister(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (v *View) fileNames(ctx context.Context, lister fsview.Lister, dir string) (map[string]bool, error) {
 	files, err := lister.Files(ctx, dir)
 	if err != nil && !errors.Is(err, storage.ErrNotExist) {
 		return nil, err

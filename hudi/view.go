@@ -3,6 +3,7 @@ package hudi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/internal/timeline"
+	"github.com/hudifs/hudifs/storage"
 )
 
 const (
@@ -34,7 +36,9 @@ type View struct {
 	scope *scope
 
 	content lazy.Value[*content]
-	evolved *evolution // set when the content is made
+	// Set when the content is made:
+	evolved  *evolution
+	complete func(ctx context.Context) error // nil where it is
 }
 
 // content is what a view lists.
@@ -84,6 +88,9 @@ func (v *View) Files(ctx context.Context, partition string) ([]*File, error) {
 func (v *View) load(ctx context.Context) (*content, error) {
 	return v.content.Get(ctx, func(ctx context.Context) (*content, error) {
 		c, err := v.list(ctx)
+		if errors.Is(err, storage.ErrNotExist) && !errors.Is(err, ErrCleaned) {
+			err = fmt.Errorf("%w: %v: %w", ErrCleaned, v.query, err) // what the timeline of before tells of
+		}
 		return c, class(err)
 	})
 }
@@ -194,20 +201,51 @@ func (v *View) slices(ctx context.Context) ([]*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	partitions, err := lister.Partitions(ctx)
+	l := listing{v: v, lister: lister, replaced: replaced}
+	files, err := l.list(ctx)
+	for attempt := 1; errors.Is(err, storage.ErrNotExist) && attempt < listAttempts; attempt++ {
+		l.unsettled = err
+		files, err = l.list(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if v.st.past {
+		v.complete = l.check
+		return files, nil
+	}
+	return files, l.check(ctx)
+}
+
+// listAttempts is how often a table is listed whose partitions go while it is listed.
+const listAttempts = 3
+
+// listing is how a view's files are found.
+type listing struct {
+	v        *View
+	lister   fsview.Lister
+	replaced map[timeline.FileGroup]string
+
+	shown     map[timeline.FileGroup]string // the instants of the slices that were looked at
+	unsettled error                         // says which folder went while it was listed, nil where none did
+}
+
+// list finds the files of all partitions. A folder that goes meanwhile is storage.ErrNotExist.
+func (l *listing) list(ctx context.Context) ([]*File, error) {
+	partitions, err := l.lister.Partitions(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var count atomic.Int64
 	found := make([][]*File, len(partitions))
-	shown := make([]map[timeline.FileGroup]string, len(partitions)) // the instants of the slices that were chosen
+	shown := make([]map[timeline.FileGroup]string, len(partitions))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
 	for i, p := range partitions {
 		g.Go(contain.Func(func() (err error) {
-			found[i], shown[i], err = v.partition(gctx, lister, p, replaced)
+			found[i], shown[i], err = l.v.partition(gctx, l.lister, p, l.replaced)
 			if err == nil && count.Add(int64(len(found[i]))) > maxFiles {
-				err = fmt.Errorf("%w: %v: more than %d files", ErrUnsupported, v.query, maxFiles)
+				err = fmt.Errorf("%w: %v: more than %d files", ErrUnsupported, l.v.query, maxFiles)
 			}
 			return err
 		}))
@@ -215,8 +253,9 @@ func (v *View) slices(ctx context.Context) ([]*File, error) {
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	if err := v.checkCleaned(ctx, shown, replaced); err != nil {
-		return nil, err
+	l.shown = map[timeline.FileGroup]string{}
+	for _, m := range shown {
+		maps.Copy(l.shown, m)
 	}
 	return slices.Concat(found...), nil
 }

@@ -29,6 +29,9 @@ func (f *file) inode() uint64 {
 
 func (f *file) Attr(ctx context.Context) (Attr, error) {
 	size, bounded, err := f.file.Size(ctx)
+	if e := f.rendered(ctx, err); e != nil {
+		size, bounded, err = e.Size(), true, e.Close()
+	}
 	if err != nil {
 		return Attr{}, f.explain(err)
 	}
@@ -38,6 +41,18 @@ func (f *file) Attr(ctx context.Context) (Attr, error) {
 	return Attr{
 		Inode: f.inode(), Size: size, Disk: min(size, f.file.Source()), ModTime: f.file.ModTime(), Frozen: true,
 	}, nil
+}
+
+// rendered is the file as the cache has it, nil unless err says that what it is made of is gone: it stays readable then.
+func (f *file) rendered(ctx context.Context, err error) *cache.Entry {
+	if !errors.Is(err, storage.ErrNotExist) {
+		return nil
+	}
+	e, findErr := f.tab.t.opts.Cache.Find(ctx, f.key(), -1)
+	if findErr != nil {
+		return nil
+	}
+	return e
 }
 
 // explain says of an object that is gone that it was there when the view was listed.
@@ -62,6 +77,9 @@ func (f *file) Xattrs(context.Context) (map[string]string, error) {
 
 func (f *file) Open(ctx context.Context) (Handle, error) {
 	size, _, err := f.file.Size(ctx)
+	if e := f.rendered(ctx, err); e != nil {
+		return localHandle{e.File(), e}, nil
+	}
 	if err != nil {
 		return nil, f.explain(err)
 	}

@@ -34,6 +34,7 @@ type table struct {
 	mu    sync.Mutex
 	views map[answer]*viewDir // guarded by mu
 	gone  error               // guarded by mu; says that there is no table any more, nil while there is
+	past  []listed            // guarded by mu; the newest last
 }
 
 // refresh looks for new commits, and tells whether anything changed: new ones, or that the table is gone, or there again.
@@ -44,6 +45,7 @@ func (tab *table) refresh(ctx context.Context) (bool, error) {
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
+	before := tab.hudi.State()
 	changed, err := tab.hudi.Refresh(ctx)
 	if err != nil {
 		err = fmt.Errorf("table %s: %w", tab.name(), err)
@@ -55,7 +57,9 @@ func (tab *table) refresh(ctx context.Context) (bool, error) {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
 	if gone != (tab.gone != nil) {
-		changed, tab.gone = true, err
+		changed, tab.gone, tab.past = true, err, nil
+	} else if changed {
+		tab.remember(before)
 	}
 	if changed {
 		clear(tab.views) // nobody finds those of the old state any more

@@ -3,6 +3,7 @@ package views
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +35,14 @@ type partition struct {
 	modTime time.Time
 }
 
-func (d *viewDir) load(ctx context.Context) (*partition, error) { return d.top.Get(ctx, d.list) }
+func (d *viewDir) load(ctx context.Context) (*partition, error) {
+	top, err := d.top.Get(ctx, d.list)
+	if errors.Is(err, ErrStale) {
+		// The kernel looks the folder's own name up once more when it hears that. By then it should lead further.
+		err = errors.Join(err, d.tab.lookAgain(ctx))
+	}
+	return top, err
+}
 
 func (d *viewDir) list(ctx context.Context) (*partition, error) {
 	partitions, err := d.view.Partitions(ctx)

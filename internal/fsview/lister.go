@@ -42,7 +42,7 @@ type Plain struct{ store storage.Store }
 // NewPlain makes a lister of the table at the root of a store.
 func NewPlain(s storage.Store) *Plain { return &Plain{store: s} }
 
-// Partitions walks the table.
+// Partitions walks the table. A folder that is removed meanwhile is storage.ErrNotExist: it may have been a partition.
 func (p *Plain) Partitions(ctx context.Context) ([]string, error) {
 	var mu sync.Mutex
 	var found []string
@@ -61,9 +61,6 @@ func (p *Plain) Partitions(ctx context.Context) ([]string, error) {
 					return err // others have failed
 				}
 				entries, err := p.store.List(ctx, dir)
-				if errors.Is(err, storage.ErrNotExist) && dir != "" {
-					return nil // removed since its parent was listed
-				}
 				if err != nil {
 					return err
 				}

@@ -42,6 +42,13 @@ func (l *Value[T]) Get(ctx context.Context, create func(context.Context) (T, err
 	}
 }
 
+// Peek returns the value if it has been made.
+func (l *Value[T]) Peek() (v T, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.value, l.done
+}
+
 func (l *Value[T]) attempt(ctx context.Context, create func(context.Context) (T, error)) (v T, err error) {
 	made := false
 	defer func() { // also where create panics

@@ -52,7 +52,13 @@ func TestPanic(t *testing.T) {
 		defer func() { _ = recover() }()
 		_, _ = l.Get(t.Context(), func(context.Context) (int, error) { panic("x") })
 	}()
+	if v, ok := l.Peek(); ok {
+		t.Errorf("made by a panic: %d", v)
+	}
 	if v, err := l.Get(t.Context(), func(context.Context) (int, error) { return 3, nil }); v != 3 || err != nil {
 		t.Errorf("after a panic: %d, %v", v, err)
+	}
+	if v, ok := l.Peek(); v != 3 || !ok {
+		t.Errorf("once made: %d, %v", v, ok)
 	}
 }

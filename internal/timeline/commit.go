@@ -2,8 +2,11 @@ package timeline
 
 import (
 	"context"
+	"errors"
 	"path"
 	"strings"
+
+	"github.com/hudifs/hudifs/storage"
 )
 
 // CommitMetadata is what a commit, deltacommit or replacecommit recorded about itself (hudi-common: HoodieCommitMetadata,
@@ -59,13 +62,16 @@ func (t *Timeline) Commit(ctx context.Context, in Instant) (*CommitMetadata, err
 }
 
 // BaseFile is the name of the base file that the completed write at an instant made of a file group, "" where the active
-// timeline can't tell.
+// timeline can't tell: the write is archived, or its commit file damaged.
 func (t *Timeline) BaseFile(ctx context.Context, instant, partition, fileID string) (string, error) {
 	for _, w := range t.instants {
 		if w.Time != instant || !w.completedWrite() {
 			continue
 		}
 		c, err := t.Commit(ctx, w)
+		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrUnsupported) || errors.Is(err, storage.ErrNotExist) {
+			return "", nil
+		}
 		if err != nil {
 			return "", err
 		}

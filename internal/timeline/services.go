@@ -1,6 +1,9 @@
 package timeline
 
-import "context"
+import (
+	"context"
+	"path"
+)
 
 // CompactionPlan says which slices a compaction or log compaction merges (HoodieCompactionPlan).
 type CompactionPlan struct {
@@ -123,6 +126,42 @@ func (t *Timeline) Clean(ctx context.Context, in Instant) (*CleanMetadata, error
 		}
 		return c
 	})
+}
+
+// Removed returns the names of the files that a clean has removed, or while it is pending may have removed by now, by partition.
+func (t *Timeline) Removed(ctx context.Context, in Instant) (map[string][]string, error) {
+	if in.State != Completed {
+		names, err := parsed(ctx, t, in, Requested, plannedRemovals)
+		if err != nil {
+			return nil, err
+		}
+		return *names, nil
+	}
+	c, err := t.Clean(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	removed := make(map[string][]string, len(c.Partitions))
+	for partition, p := range c.Partitions {
+		removed[partition] = p.Deleted
+	}
+	return removed, nil
+}
+
+// plannedRemovals reads HoodieCleanerPlan. The sources of bootstrapped files lie outside the table.
+func plannedRemovals(f *fields, rec any) map[string][]string {
+	names := map[string][]string{}
+	for partition, list := range f.table(rec, "filesToBeDeletedPerPartition") {
+		names[partition] = f.texts("filesToBeDeletedPerPartition", f.items("filesToBeDeletedPerPartition", list))
+	}
+	for partition, list := range f.table(rec, "filePathsToBeDeletedPerPartition") {
+		for _, item := range f.items("filePathsToBeDeletedPerPartition", list) {
+			if !f.flag(item, "isBootstrapBaseFile") {
+				names[partition] = append(names[partition], path.Base(f.str(item, "filePath")))
+			}
+		}
+	}
+	return names
 }
 
 // Cleans returns the completed cleans of the active timeline, oldest first.
