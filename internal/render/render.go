@@ -25,7 +25,7 @@ import (
 )
 
 // Version numbers the bytes that are rendered: it grows whenever the same slice would give other ones.
-const Version = 2
+const Version = 3
 
 // Input is a file slice, and how it is to be shown.
 type Input struct {
