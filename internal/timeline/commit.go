@@ -123,6 +123,13 @@ func parseWriteStat(f *fields, partition string, stat any) WriteStat {
 		LogVersion:      f.num(stat, "logVersion"),
 		CDCStats:        f.numTable(stat, "cdcStats"),
 	}
+	// Both become names of files and folders.
+	if storage.CheckPath(partition) != nil {
+		f.wrong("partitionToWriteStats", "a partition path", partition)
+	}
+	if strings.Contains(s.FileID, "/") || storage.CheckPath(s.FileID) != nil {
+		f.wrong("fileId", "a file id", s.FileID)
+	}
 	// Hudi writes the word where there is no earlier version.
 	if s.PrevCommit == "null" {
 		s.PrevCommit = ""

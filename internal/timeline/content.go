@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"path"
@@ -129,9 +130,14 @@ func (f *fields) get(rec any, name string) any {
 }
 
 func (f *fields) wrong(name, want string, v any) {
-	if f.err == nil {
-		f.err = corruptf(f.file, -1, "expected %s as %s, found %T", want, name, v)
+	if f.err != nil {
+		return
 	}
+	found := fmt.Sprintf("%T", v)
+	if text, ok := v.(string); ok {
+		found = fmt.Sprintf("%.80q", text)
+	}
+	f.err = corruptf(f.file, -1, "expected %s as %s, found %s", want, name, found)
 }
 
 func (f *fields) str(rec any, name string) string {
