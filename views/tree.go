@@ -25,7 +25,8 @@ import (
 
 // Options say how tables are shown.
 type Options struct {
-	// Partitions is how partition folders are named: "plain" or "" by their values, "table" as in the table, "flat" not at all.
+	// Partitions is how partition folders are named: "plain" or "" by their values, "table" as in the table, "flat" not at all. Without
+	// folders every file's name says which partition it is of.
 	Partitions string
 	// ListInstants is how many instants, and steps between them, are listed. 0 is 1000.
 	ListInstants int

@@ -711,6 +711,32 @@ func TestPartitionsThatMeet(t *testing.T) {
 	}
 }
 
+// Without folders a file has the same name whatever other partitions there are, in whatever order they are listed: two partitions may have
+// files of one name, as the buckets of an index have.
+func TestFlatNames(t *testing.T) {
+	byInode := func(parts ...string) map[uint64]string {
+		root := openTree(t, partitioned(t, parts...), &views.Options{Partitions: "flat", NoMetadataTable: true}).Root()
+		out := map[uint64]string{}
+		for p, s := range walk(t, mustFind(t, root, "latest")) {
+			if !s.attr.Dir {
+				out[s.attr.Inode] = p
+			}
+		}
+		if len(out) != len(parts) {
+			t.Errorf("%q: %d files", parts, len(out))
+		}
+		return out
+	}
+	all := byInode("a", "b", "c")
+	for _, parts := range [][]string{{"a"}, {"b"}, {"c"}, {"c", "a"}, {"b", "c"}} {
+		for inode, name := range byInode(parts...) {
+			if all[inode] != name {
+				t.Errorf("beside %q a file is called %s, and %s beside all", parts, name, all[inode])
+			}
+		}
+	}
+}
+
 func TestHandles(t *testing.T) {
 	f := load(t, "t9_mor_logs")
 	root := openTree(t, fileStore(t, f.dir(t)), nil).Root()

@@ -61,7 +61,7 @@ func (d *viewDir) list(ctx context.Context) (*partition, error) {
 			return nil, classify(err)
 		}
 		for _, f := range files {
-			at.add(f)
+			at.add(f, layout.form == "flat")
 		}
 	}
 	top.finish()
@@ -78,17 +78,32 @@ func (p *partition) folder(name string) *partition {
 	return p.folders[name]
 }
 
-// add puts a file into the folder. Without partition folders files of several partitions may have the same name; then
-// the partition goes into the name of the later one.
-func (p *partition) add(f *hudi.File) {
+// add puts a file into the folder. Where the folder stands for one partition the file has its own name. Without partition folders it has
+// one that no other partition's file can have, whether there is such a file or not: so it is the same on every host and at every time.
+// Partitions that differ only in how they spell their value meet in one folder too; of two equal names there, the file of the partition
+// that is spelled as the folder keeps it.
+func (p *partition) add(f *hudi.File, flat bool) {
 	if p.files == nil {
 		p.files = map[string]*file{}
 	}
+	added := &file{tab: p.dir.tab, file: f}
 	name := f.Name()
-	if p.files[name] != nil {
-		name = fmt.Sprintf("%016x_%s", inodeOf("partition", f.Partition()), name)
+	if flat && f.Partition() != "" {
+		name = added.distinctName()
+	} else if first := p.files[name]; first != nil {
+		if f.Partition() == p.path {
+			p.files[first.distinctName()] = first
+		} else {
+			name = added.distinctName()
+		}
 	}
-	p.files[name] = &file{tab: p.dir.tab, file: f}
+	p.files[name] = added
+}
+
+// distinctName is a name for the file that says what its bytes are, partition included: that which files that are rendered have anyway.
+func (f *file) distinctName() string {
+	id := f.file.ID()
+	return fmt.Sprintf("%s_%x_%s.parquet", f.file.Details().FileGroup, id[:6], f.file.Instant())
 }
 
 // finish finds the modification times: a folder has that of the newest file below it.
