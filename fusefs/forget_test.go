@@ -32,7 +32,7 @@ func heap() int64 {
 
 // What the kernel forgets costs nothing any more, as often as somebody walks over everything.
 func TestForget(t *testing.T) {
-	const many = 30_000
+	const many = 10_000
 	if mnt, ok := inChild(); ok {
 		out, err := exec.Command("find", mnt, "-size", "+1", "-printf", "x").Output() // asks each for its size
 		check(t, err)

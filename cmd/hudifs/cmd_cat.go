@@ -90,11 +90,7 @@ func cat(ctx context.Context, w *bufio.Writer, node views.Node, path string, o c
 
 // catFile writes a file's rows until the limit is reached, before the first one a header if that is due.
 func catFile(ctx context.Context, w *bufio.Writer, f views.File, o *catOptions, header *bool) (err error) {
-	attr, err := f.Attr(ctx)
-	if err != nil {
-		return err
-	}
-	h, err := f.Open(ctx)
+	h, attr, err := openFile(ctx, f)
 	if err != nil {
 		return err
 	}

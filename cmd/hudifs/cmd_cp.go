@@ -96,11 +96,7 @@ func copyView(ctx context.Context, view views.Node, dest string) (err error) {
 
 // copyFile copies a file with its time, and leaves holes where it has zeros.
 func copyFile(ctx context.Context, f views.File, to string) (err error) {
-	attr, err := f.Attr(ctx)
-	if err != nil {
-		return err
-	}
-	h, err := f.Open(ctx)
+	h, attr, err := openFile(ctx, f)
 	if err != nil {
 		return err
 	}

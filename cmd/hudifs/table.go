@@ -135,6 +135,16 @@ func walk(ctx context.Context, node views.Node, below string, visit func(path st
 	return nil
 }
 
+// openFile opens a file, and tells how long it is.
+func openFile(ctx context.Context, f views.File) (views.Handle, views.Attr, error) {
+	attr, err := f.Attr(ctx)
+	if err != nil {
+		return nil, attr, err
+	}
+	h, err := f.Open(ctx)
+	return h, attr, err
+}
+
 // readAll reads a file to its end, which for one that is not frozen may lie elsewhere than its size said.
 func readAll(ctx context.Context, f views.File) ([]byte, error) {
 	h, err := f.Open(ctx)
