@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Reads views through the mount in a loop, and has every answer judged.
 
-usage: reader.py HOME SEED quick|patient
+usage: reader.py HOME SEED quick|patient|thorough
 
-A quick reader asks one query after the other. A patient one lets some seconds, with their commits, pass between listing and reading. Says on stdout, a line of
-JSON each, when a query begins ({"begin": ...}) and what became of it ({"verdict": ...}): the supervisor counts, and ends a reader that hangs.
+A quick reader asks one query after the other. A patient one lets some seconds, with their commits, pass between listing and reading. A thorough one asks, once
+everything is quiet, for every instant and every step between two of them. Says on stdout, a line of JSON each, when a query begins ({"begin": ...}) and what became of it ({"verdict": ...}): the supervisor counts, and ends a reader that hangs.
 """
 import fcntl
 import json
@@ -49,17 +49,15 @@ class Reader:
         self.pending = []
 
     def run(self):
-        while not os.path.exists(os.path.join(self.home, "stop-reading")):
+        for q in self.everything() if self.kind == "thorough" else self.random():
+            self.ask(q)
+            self.pending.append(q)
+            if q.error:
+                time.sleep(0.2)     # a dead daemon fails a thousand queries a second
             self.judge_all()
-            if len(self.pending) >= PENDING:
+            while len(self.pending) >= PENDING:
                 time.sleep(0.2)
-                continue
-            q = self.choose()
-            if q:
-                self.ask(q)
-                self.pending.append(q)
-                if q.error:
-                    time.sleep(0.2)     # a dead daemon fails a thousand queries a second
+                self.judge_all()
         deadline = time.time() + 300
         while self.pending and time.time() < deadline:
             time.sleep(0.2)
@@ -75,6 +73,29 @@ class Reader:
             say(verdict=verdict, view=q.view, way=q.way, engine=q.engine, query=str(q), took=round(q.until - q.since, 3), lag=round(lag, 3), at=q.since, detail=detail)
 
     # ---- choosing
+
+    def everything(self):
+        self.judge.follow(time.time())
+        for table, m in self.models.items():
+            standing = m.standing()
+            asked = [("latest", [])]
+            asked += [("asof", [i.requested]) for i in standing]
+            asked += [("diff", [a.requested, b.requested]) for a, b in zip(standing, standing[1:])]
+            ends = sorted(m.time(i) for i in standing)
+            asked += [("incremental", [a, b]) for a, b in zip(["000", *ends], ends)] + [("incremental", ["000", b]) for b in ends[1:]]
+            for view, times in asked:
+                question = questions.Difference() if view == "diff" else questions.Whole()
+                for engine in ("duckdb", "pyarrow"):
+                    yield Query(table, view, times, "path", engine, question)
+
+    def random(self):
+        while not os.path.exists(os.path.join(self.home, "stop-reading")):
+            q = self.choose()
+            if q:
+                yield q
+            else:
+                self.judge_all()
+                time.sleep(0.2)
 
     def choose(self):
         table = self.rng.choice(sorted(self.models))

@@ -28,7 +28,7 @@ import report
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 TABLES = ("v9-mor", "v9-cow-flat-metadata", "v6-mor-flat", "v6-cow")
-RELEASE = {"v6": "0.15.0", "v8": "1.0.2", "v9": "1.1.1"}
+RELEASE = {"v6": "0.15.0", "v9": "1.1.1"}
 READERS = ("quick", "quick", "patient")
 MEMORY = 64 << 20       # bytes that the daemon is told to keep to
 SPARE = 256 << 20       # bytes that it may take beyond them
@@ -40,6 +40,7 @@ DEADLINE = 60.0         # seconds after which a query is a hang
 TOLD = 10               # faults that are printed
 FIRST = 2               # instants of each table that are waited for
 MORE = 60               # seconds that a run may last longer, until each kind of trouble was there
+PATIENCE = 400          # seconds that readers and writers may take to end
 STEPS = 8               # that a writer does at least before it is killed
 LONG = 300              # seconds from which on writers are killed too
 WARM_UP = 900.0         # seconds that the writers may take for them
@@ -126,9 +127,9 @@ class Soak:
         m.follow(time.time())
         return m
 
-    def start_reader(self, n, generation=0):
-        name = f"reader-{n}.{generation}"
-        p = self.spawn(name, [os.path.join(ROOT, ".venv", "bin", "python"), os.path.join(HERE, "reader.py"), self.home, f"{self.options.seed} {name}", READERS[n]], stdout=subprocess.PIPE, text=True)
+    def start_reader(self, kind, n, generation=0):
+        name = f"reader-{kind}-{n}.{generation}"
+        p = self.spawn(name, [os.path.join(ROOT, ".venv", "bin", "python"), os.path.join(HERE, "reader.py"), self.home, f"{self.options.seed} {name}", kind], stdout=subprocess.PIPE, text=True)
         threading.Thread(target=self.listen, args=(name, p), daemon=True).start()
 
     def listen(self, name, p):
@@ -154,8 +155,8 @@ class Soak:
         say("waiting for the first instants of " + ", ".join(self.tables))
         self.start_writers()
         self.daemon.start()
-        for n in range(len(READERS)):
-            self.start_reader(n)
+        for n, kind in enumerate(READERS):
+            self.start_reader(kind, n)
         say(f"soaking for {self.options.time:.0f} s")
         end = time.time() + self.options.time
         trouble = threading.Thread(target=self.make_trouble, args=(end,))
@@ -193,8 +194,9 @@ class Soak:
                 self.ended.add(p)
                 del self.began[name]
                 p.kill()
-                n, generation = name.removeprefix("reader-").split(".")
-                self.start_reader(int(n), int(generation) + 1)
+                _, kind, n = name.split("-")
+                n, generation = n.split(".")
+                self.start_reader(kind, n, int(generation) + 1)
 
     def hear(self, name, line):
         if "begin" in line:
@@ -215,13 +217,12 @@ class Soak:
     def finish(self):
         open(self.path("stop-reading"), "w").close()
         say("ending: answers are judged when the writers have recorded what they were doing")
-        limit = time.time() + 400
-        while any(n.startswith("reader") for n, _ in self.processes) and time.time() < limit:
-            self.look()
-        self.look()
+        self.await_end("reader")
         open(self.path("stop"), "w").close()
-        while self.processes and time.time() < limit:
-            self.look()
+        self.await_end("writer")
+        say("a last look at every instant")
+        self.start_reader("thorough", 0)
+        self.await_end("reader")
         try:
             self.daemon.end()
         except RuntimeError as e:
@@ -238,6 +239,15 @@ class Soak:
             self.fault(f"{self.unjudged} answers could not be judged")
         if self.daemon.peak > MEMORY + SPARE:
             self.fault(f"the daemon took {self.daemon.peak >> 20} MiB, {(MEMORY + SPARE) >> 20} are allowed")
+
+    def await_end(self, kind):
+        limit = time.time() + PATIENCE
+        while any(name.startswith(kind) for name, _ in self.processes):
+            self.look()
+            if time.time() > limit:
+                self.fault(f"a {kind} does not end")
+                break
+        self.look()
 
     def fault(self, text):
         self.faults.append(text)
@@ -304,7 +314,7 @@ def main():
     p.add_argument("hudifs", nargs="?", default=os.path.join(ROOT, "hudifs"))
     p.add_argument("--time", type=seconds, default="10m")
     p.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    p.add_argument("--tables", type=lambda t: t.split(","), default=TABLES, help="some of v6, v8 or v9 with -mor or -cow, then -flat or -metadata (default: %(default)s)")
+    p.add_argument("--tables", type=lambda t: t.split(","), default=TABLES, help="some of v6 or v9 with -mor or -cow, then -flat or -metadata (default: %(default)s)")
     p.add_argument("--report", help="file to write the figures to")
     options = p.parse_args()
     if os.geteuid() != 0:
