@@ -91,7 +91,7 @@ func TestBombs(t *testing.T) {
 		limit int64
 	}{
 		"a hundred thousand files":   {hfileBlock(t, "1", listed), true, 1000 * many},
-		"zeros":                      {hfileBlock(t, "1", make([]byte, 32<<20)), false, 160 << 20},
+		"zeros":                      {hfileBlock(t, "1", make([]byte, 32<<20)), false, 320 << 20},
 		"the same files, many times": {hfileBlock(t, "1", bytes.Repeat(entry("p", files(10)), many)), false, 4000 * many},
 		"a key of its own each":      {strings.Repeat(deleteBlock("1", "x"), 10_000), false, 64 << 20},
 	} {
