@@ -18,9 +18,9 @@ var errnos = []struct {
 	level slog.Level
 }{
 	{context.Canceled, syscall.EINTR, slog.LevelDebug},
+	{views.ErrStale, syscall.ESTALE, slog.LevelWarn}, // before what may have caused it
 	{fs.ErrNotExist, syscall.ENOENT, slog.LevelDebug},
 	{fs.ErrPermission, syscall.EACCES, slog.LevelWarn},
-	{views.ErrStale, syscall.ESTALE, slog.LevelWarn},
 	{views.ErrRefused, syscall.EOPNOTSUPP, slog.LevelInfo},
 	{views.ErrNoSpace, syscall.ENOSPC, slog.LevelError},
 }

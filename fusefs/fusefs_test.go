@@ -373,6 +373,7 @@ func TestErrors(t *testing.T) {
 		{"absent", fmt.Errorf("x: %w", fs.ErrNotExist), syscall.ENOENT},
 		{"denied", fmt.Errorf("x: %w", fs.ErrPermission), syscall.EACCES},
 		{"cleaned", fmt.Errorf("x: %w", views.ErrStale), syscall.ESTALE},
+		{"gone", fmt.Errorf("%w: %w", views.ErrStale, fs.ErrNotExist), syscall.ESTALE},
 		{"refused", fmt.Errorf("x: %w", views.ErrRefused), syscall.EOPNOTSUPP},
 		{"full", fmt.Errorf("x: %w", views.ErrNoSpace), syscall.ENOSPC},
 		{"interrupted", fmt.Errorf("x: %w", context.Canceled), syscall.EINTR},

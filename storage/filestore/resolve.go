@@ -137,7 +137,8 @@ func retry(fn func() (int, error)) (int, error) {
 }
 
 // mapError adds the storage error that an errno means. ELOOP is what O_NOFOLLOW says of a link, and what has a name too long
-// for the file system is not there either.
+// for the file system is not there either. What is not there keeps only the text of its errno, which is fs.ErrNotExist: that is for
+// front ends to say of a name of theirs, and an object that has gone does not make it so.
 func mapError(err error) error {
 	var errno unix.Errno
 	if !errors.As(err, &errno) {
@@ -145,7 +146,7 @@ func mapError(err error) error {
 	}
 	switch errno {
 	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG:
-		return fmt.Errorf("%w: %w", storage.ErrNotExist, err)
+		return fmt.Errorf("%w: %s", storage.ErrNotExist, err.Error())
 	case unix.EACCES, unix.EPERM:
 		return fmt.Errorf("%w: %w", storage.ErrPermission, err)
 	case unix.EMFILE, unix.ENFILE, unix.ETIMEDOUT, unix.ESTALE, unix.EHOSTDOWN, unix.EHOSTUNREACH:
