@@ -27,6 +27,9 @@ var env struct {
 }
 
 func TestMain(m *testing.M) {
+	if names := os.Getenv(mapVar); names != "" {
+		serveMaps(names)
+	}
 	if dirs := os.Getenv(loopbackVar); dirs != "" {
 		serveLoopback(dirs)
 	}

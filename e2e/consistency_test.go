@@ -1,0 +1,481 @@
+package e2e
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestCommitAppears: a commit is in latest without a remount, and without
+// anybody who tells the daemon: it hears of it, or finds it when it looks next.
+func TestCommitAppears(t *testing.T) {
+	g := grow(t, "t9_mor_logs", 2)
+	network, _ := loopback(t, g.dir) // where nothing is heard of what others do
+	const interval = time.Second
+	mounts := map[string]mounted{
+		"heard":  mount(t, g.dir, "--poll-interval", "1h"),
+		"polled": mount(t, network, "--poll-interval", interval.String()),
+	}
+	daemons := map[string]int{}
+	for how, m := range mounts {
+		m.shows(t, g.writes[1])
+		daemons[how] = m.daemon(t)
+	}
+	for n := 3; n <= len(g.writes); n++ {
+		g.commit(t, n)
+		since := time.Now()
+		for how, m := range mounts {
+			m.shows(t, g.writes[n-1])
+			if took := time.Since(since); took > interval+5*time.Second { // on a machine that does other things too
+				t.Errorf("write %d is %s after %v", n, how, took)
+			}
+		}
+	}
+	anew := mount(t, g.dir)
+	for how, m := range mounts {
+		sameBytes(t, m.path("latest"), anew.path("latest"))
+		if now := m.daemon(t); now != daemons[how] {
+			t.Errorf("%s: another daemon", how)
+		}
+	}
+}
+
+// sums are the checksums of the files below a folder.
+func sums(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for name := range files(t, dir) {
+		out[name] = sum([]byte(readFile(t, filepath.Join(dir, name))))
+	}
+	return out
+}
+
+func sum(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
+}
+
+// TestOldFolderStays: who has a folder or a file of latest open before a commit
+// goes on with what it is of, and who comes with a path has what is latest now.
+// Names that were listed before lead to what they led to.
+func TestOldFolderStays(t *testing.T) {
+	for _, flag := range []string{"--no-passthrough=false", "--no-passthrough"} {
+		t.Run(flag, func(t *testing.T) {
+			g := grow(t, "t9_mor_logs", 2)
+			want := sums(t, mount(t, g.dir).path("latest")) // by another daemon: nothing of it is in a cache here
+			m := mount(t, g.dir, flag)
+			latest := m.path("latest")
+			folder, err := os.OpenRoot(latest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer folder.Close()
+			open := map[string]*os.File{}
+			for _, name := range keys(want)[:2] { // the others are opened later
+				f, err := os.Open(filepath.Join(latest, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				open[name] = f
+			}
+			asOf := sums(t, m.path("asof", g.writes[1]))
+
+			for n := 3; n <= len(g.writes); n++ {
+				g.commit(t, n)
+			}
+			m.shows(t, g.writes[len(g.writes)-1])
+
+			for name, f := range open {
+				if data, err := io.ReadAll(f); err != nil || sum(data) != want[name] {
+					t.Errorf("%s, which was open: %d bytes, %v", name, len(data), err)
+				}
+			}
+			now := files(t, latest)
+			gone := 0
+			for name := range want {
+				if _, ok := now[name]; !ok {
+					gone++
+				}
+				if got := sum([]byte(readFile(t, filepath.Join(latest, name)))); got != want[name] {
+					t.Errorf("%s, which was listed before: other bytes", name)
+				}
+				f, err := folder.Open(name)
+				if err != nil {
+					t.Errorf("%s in the folder that was open: %v", name, err)
+					continue
+				}
+				if data, err := io.ReadAll(f); err != nil || sum(data) != want[name] {
+					t.Errorf("%s in the folder that was open: %d bytes, %v", name, len(data), err)
+				}
+				f.Close()
+			}
+			if gone == 0 {
+				t.Error("all that was listed is still latest: nothing was tested")
+			}
+			var listed []string
+			err = fs.WalkDir(folder.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+				if err == nil && !d.IsDir() {
+					listed = append(listed, p)
+				}
+				return err
+			})
+			if slices.Sort(listed); err != nil || !slices.Equal(listed, keys(want)) {
+				t.Errorf("the folder that was open lists %q, %v", listed, err)
+			}
+			if got := sums(t, m.path("asof", g.writes[1])); fmt.Sprint(got) != fmt.Sprint(asOf) {
+				t.Error("asof has changed")
+			}
+			// A daemon that was not there before, nobody of whose users has listed anything.
+			other, strict := mount(t, g.dir), mount(t, g.dir, "--grace", "0")
+			for name := range want {
+				if got := sum([]byte(readFile(t, other.path("latest", name)))); got != want[name] {
+					t.Errorf("%s, by another daemon: other bytes", name)
+				}
+				if _, ok := now[name]; ok {
+					continue
+				}
+				if _, err := os.Stat(strict.path("latest", name)); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s, without any grace: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+func keys(m map[string]string) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestWorkingDirectory: a shell that stands in latest stands in the old folder
+// after a commit. It can go on reading there, but the folder has no path any
+// more; with the next cd it is in the new one.
+func TestWorkingDirectory(t *testing.T) {
+	g := grow(t, "t9_mor_logs", 2)
+	m := mount(t, g.dir)
+	shell := exec.Command("/bin/sh", "-c", `
+		cat */*.parquet | sha256sum
+		read -r _
+		cat */*.parquet | sha256sum
+		/bin/pwd >/dev/null 2>&1 && echo found || echo lost
+		cd "$0" && cat */*.parquet | sha256sum
+		/bin/pwd`, m.path("latest"))
+	shell.Dir = m.path("latest")
+	in, err := shell.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := shell.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	line := func() string {
+		lines.Scan()
+		return lines.Text()
+	}
+	before := line()
+	g.commit(t, 3)
+	m.shows(t, g.writes[2])
+	in.Close()
+	if after := line(); after != before || len(before) < 64 {
+		t.Errorf("what is read where the shell stands: %q, then %q", before, after)
+	}
+	if got := line(); got != "lost" {
+		t.Errorf("the path of the old folder is %s", got)
+	}
+	if got := line(); got == before || len(got) < 64 {
+		t.Errorf("after cd: %q, as before", got)
+	}
+	if got := line(); got != m.path("latest") {
+		t.Errorf("after cd the shell stands in %q", got)
+	}
+	if err := shell.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// mapVar makes this program map files, and read them again and again until its
+// standard input ends. It says what it has read.
+const mapVar = "HUDIFS_TEST_MAP"
+
+func serveMaps(names string) {
+	var all [][]byte
+	for name := range strings.SplitSeq(names, "\n") {
+		f, err := os.Open(name)
+		fatal(err)
+		info, err := f.Stat()
+		fatal(err)
+		for range mapsOfEach {
+			data, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+			fatal(err)
+			all = append(all, data)
+		}
+	}
+	fmt.Println("mapped", len(all))
+	done := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		close(done)
+	}()
+	var readers sync.WaitGroup
+	texts := make([]string, len(all))
+	for i, data := range all {
+		readers.Go(func() {
+			for n := 0; ; n++ {
+				if got := sum(data); n > 0 && got != texts[i] {
+					fatal(errors.New("mapped bytes have changed"))
+				} else {
+					texts[i] = got
+				}
+				// Its pages are given back, so that the next round asks the mount again.
+				fatal(syscall.Madvise(data, syscall.MADV_DONTNEED))
+				select {
+				case <-done:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		})
+	}
+	readers.Wait()
+	for i := range all {
+		fmt.Println(texts[i])
+	}
+	os.Exit(0)
+}
+
+const mapsOfEach = 10
+
+func fatal(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// TestMapsAcrossCommits: commits come while a hundred readers have files of
+// latest mapped: none hangs, none sees another byte. To tell the kernel of a
+// commit takes locks that their page faults hold.
+func TestMapsAcrossCommits(t *testing.T) {
+	for _, flag := range []string{"--no-passthrough=false", "--no-passthrough"} {
+		t.Run(flag, func(t *testing.T) {
+			g := grow(t, "t9_mor_logs", 2)
+			m := mount(t, g.dir, flag)
+			want := sums(t, m.path("latest"))
+			names := keys(want)
+			var paths []string
+			for _, name := range names {
+				paths = append(paths, m.path("latest", name))
+			}
+			type reader struct {
+				cmd   *exec.Cmd
+				stdin io.Closer
+				lines *bufio.Scanner
+			}
+			var readers []reader
+			for total := 0; total < 100; total += mapsOfEach * len(paths) {
+				cmd := exec.Command(os.Args[0])
+				cmd.Env = append(os.Environ(), mapVar+"="+strings.Join(paths, "\n"))
+				cmd.Stderr = os.Stderr
+				in, err := cmd.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := cmd.StdoutPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = cmd.Process.Kill() })
+				r := reader{cmd, in, bufio.NewScanner(out)}
+				if !r.lines.Scan() || !strings.HasPrefix(r.lines.Text(), "mapped ") {
+					t.Fatalf("a reader says %q", r.lines.Text())
+				}
+				readers = append(readers, r)
+			}
+			for n := 3; n <= len(g.writes); n++ {
+				g.commit(t, n)
+				m.shows(t, g.writes[n-1])
+				for name := range files(t, m.path("latest")) {
+					readFile(t, m.path("latest", name))
+				}
+			}
+			for _, r := range readers {
+				soon(t, "a reader", func() error {
+					r.stdin.Close()
+					for i := 0; r.lines.Scan(); i++ {
+						if name := names[i/mapsOfEach]; r.lines.Text() != want[name] {
+							return fmt.Errorf("%s has other bytes", name)
+						}
+					}
+					return r.cmd.Wait()
+				})
+			}
+		})
+	}
+}
+
+// TestCleanedFiles: what is open or rendered stays readable when the cleaner
+// has taken what it was made of; the rest is stale, for a reason, and never
+// shorter or empty. To have listed a name keeps nothing.
+func TestCleanedFiles(t *testing.T) {
+	for _, name := range []string{"t9_cow_partitioned", "t9_mor_compacted"} {
+		t.Run(name, func(t *testing.T) {
+			g := grow(t, name, 3)
+			m := mount(t, g.dir)
+			latest, err := os.OpenRoot(m.path("latest"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer latest.Close()
+			type was struct {
+				base, sum    string
+				asIs, opened bool
+				open         *os.File
+			}
+			listed := map[string]*was{}
+			for _, name := range sorted(files(t, m.path("latest"))) {
+				p := m.path("latest", name)
+				listed[name] = &was{
+					base: filepath.Join(filepath.Dir(name), attribute(t, p, "base_file")),
+					asIs: attribute(t, p, "as_is") == "true",
+				}
+			}
+			reference := sums(t, mount(t, g.dir).path("latest"))
+			for n, name := range keys(reference) {
+				w := listed[name]
+				w.sum, w.opened = reference[name], n%2 == 0
+				if !w.opened {
+					continue
+				}
+				f, err := latest.Open(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				w.open = f
+			}
+			g.commit(t, 4)
+			m.shows(t, g.writes[3])
+			now := sums(t, m.path("latest"))
+			var removed []string
+			for name, w := range listed {
+				if _, ok := now[name]; !ok {
+					removed = append(removed, w.base)
+				}
+			}
+			g.clean(t, g.writes[3], removed...)
+			eventually(t, "the clean is known", func() bool {
+				return strings.Contains(readFile(t, m.path(".hudi", "timeline")), `"clean"`)
+			})
+			kept, stale := 0, []string{}
+			for name, w := range listed {
+				if w.opened {
+					if data, err := io.ReadAll(w.open); err != nil || sum(data) != w.sum {
+						t.Errorf("%s, which was open: %d bytes, %v", name, len(data), err)
+					}
+				}
+				if _, ok := now[name]; ok {
+					continue
+				}
+				for where, open := range map[string]func() ([]byte, error){
+					"the folder that listed it": func() ([]byte, error) { return latest.ReadFile(name) },
+					"latest":                    func() ([]byte, error) { return os.ReadFile(m.path("latest", name)) },
+				} {
+					data, err := open()
+					switch {
+					case err == nil && sum(data) == w.sum && w.opened:
+						kept++
+					case errors.Is(err, syscall.ESTALE) && len(data) == 0 && (w.asIs || !w.opened):
+						stale = append(stale, w.base)
+					default:
+						t.Errorf("%s of %s, opened before %v, as it is %v: %d bytes, %v", name, where, w.opened, w.asIs, len(data), err)
+					}
+				}
+			}
+			if len(stale) == 0 || kept == 0 && name == "t9_mor_compacted" {
+				t.Errorf("%d kept, %q stale: nothing was tested", kept, stale)
+			}
+			log := m.log(t)
+			for _, base := range stale {
+				if !strings.Contains(log, filepath.Base(base)) {
+					t.Errorf("the log does not say that %s was removed:\n%s", base, log)
+				}
+			}
+			sameBytes(t, m.path("latest"), mount(t, g.dir).path("latest"))
+
+			for n, write := range g.writes[:4] {
+				dir := m.path("asof", write)
+				_, err := os.ReadDir(dir)
+				if n < 3 && (!errors.Is(err, syscall.ESTALE) || attribute(t, dir, "error") == "") || n == 3 && err != nil {
+					t.Errorf("as of write %d: %v", n+1, err)
+				}
+			}
+		})
+	}
+}
+
+// TestHollowCommit: a write that was requested before others and is not complete
+// holds up no latest, but all as-of views that it could still change. What is as
+// of an instant before it stays what it was when it completes.
+func TestHollowCommit(t *testing.T) {
+	g := grow(t, "t9_cow_partitioned", 2)
+	g.begin(t, 3)
+	g.commit(t, 4)
+	m := mount(t, g.dir)
+	if got := attribute(t, m.path("latest"), "instant"); got != g.writes[3] {
+		t.Errorf("latest is of %s", got)
+	}
+	for name := range files(t, m.path("latest")) {
+		if strings.Contains(name, g.writes[2]) {
+			t.Errorf("latest shows %s of a write that is not complete", name)
+		}
+	}
+	if got := names(t, m.path("asof")); !slices.Equal(got, g.writes[:2]) {
+		t.Errorf("asof lists %q", got)
+	}
+	for _, write := range g.writes[2:4] {
+		dir := m.path("asof", write)
+		_, err := os.ReadDir(dir)
+		if reason := attribute(t, dir, "error"); !errors.Is(err, syscall.EOPNOTSUPP) || !strings.Contains(reason, g.writes[2]) {
+			t.Errorf("as of %s: %v: %q", write, err, reason)
+		}
+	}
+	before := sums(t, m.path("asof", g.writes[1]))
+	g.complete(t, 3)
+	eventually(t, "the write is complete", func() bool { return slices.Equal(names(t, m.path("asof")), g.writes[:4]) })
+	if after := sums(t, m.path("asof", g.writes[1])); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Error("as of before it: other files")
+	}
+	third, fourth := files(t, m.path("asof", g.writes[2])), files(t, m.path("asof", g.writes[3]))
+	if of := func(name string) bool { return strings.Contains(name, g.writes[2]) }; !slices.ContainsFunc(sorted(third), of) {
+		t.Errorf("as of the write: %q", sorted(third))
+	}
+	if len(fourth) == 0 {
+		t.Error("as of the one after it: nothing")
+	}
+}
