@@ -441,41 +441,78 @@ func TestCleanedFiles(t *testing.T) {
 
 // TestHollowCommit: a write that was requested before others and is not complete
 // holds up no latest, but all as-of views that it could still change. What is as
-// of an instant before it stays what it was when it completes.
+// of an instant before it stays what it was, whatever becomes of it.
 func TestHollowCommit(t *testing.T) {
-	g := grow(t, "t9_cow_partitioned", 2)
-	g.begin(t, 3)
-	g.commit(t, 4)
-	m := mount(t, g.dir)
-	if got := attribute(t, m.path("latest"), "instant"); got != g.writes[3] {
-		t.Errorf("latest is of %s", got)
+	for _, end := range []string{"completed", "rolled back"} {
+		t.Run(end, func(t *testing.T) {
+			g := grow(t, "t9_cow_partitioned", 2)
+			g.begin(t, 3)
+			g.commit(t, 4)
+			m := mount(t, g.dir)
+			if got := attribute(t, m.path("latest"), "instant"); got != g.writes[3] {
+				t.Errorf("latest is of %s", got)
+			}
+			third := func(name string) bool { return strings.Contains(name, g.writes[2]) }
+			if got := sorted(files(t, m.path("latest"))); slices.ContainsFunc(got, third) {
+				t.Errorf("latest shows what is not complete: %q", got)
+			}
+			if got := names(t, m.path("asof")); !slices.Equal(got, g.writes[:2]) {
+				t.Errorf("asof lists %q", got)
+			}
+			for _, write := range g.writes[2:4] {
+				dir := m.path("asof", write)
+				_, err := os.ReadDir(dir)
+				if reason := attribute(t, dir, "error"); !errors.Is(err, syscall.EOPNOTSUPP) || !strings.Contains(reason, g.writes[2]) {
+					t.Errorf("as of %s: %v: %q", write, err, reason)
+				}
+			}
+			before := sums(t, m.path("asof", g.writes[1]))
+			want := slices.Clone(g.writes[:4])
+			if end == "completed" {
+				g.complete(t, 3)
+			} else {
+				want = slices.Delete(want, 2, 3)
+				for _, state := range []string{"inflight", "commit.requested"} {
+					if err := os.Remove(filepath.Join(g.dir, ".hoodie", "timeline", g.writes[2]+"."+state)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			eventually(t, "it is over", func() bool { return slices.Equal(names(t, m.path("asof")), want) })
+			if after := sums(t, m.path("asof", g.writes[1])); fmt.Sprint(after) != fmt.Sprint(before) {
+				t.Error("as of before it: other files")
+			}
+			if got := sorted(files(t, m.path("asof", g.writes[2]))); slices.ContainsFunc(got, third) != (end == "completed") {
+				t.Errorf("as of the write: %q", got)
+			}
+			if len(files(t, m.path("asof", g.writes[3]))) == 0 {
+				t.Error("as of the one after it: nothing")
+			}
+		})
 	}
-	for name := range files(t, m.path("latest")) {
-		if strings.Contains(name, g.writes[2]) {
-			t.Errorf("latest shows %s of a write that is not complete", name)
+}
+
+// TestListedElsewhere: a daemon that has not looked for a while finds what another
+// one has listed: it looks before it denies a name.
+func TestListedElsewhere(t *testing.T) {
+	g := grow(t, "t9_mor_logs", 2)
+	network, _ := loopback(t, g.dir)
+	behind := mount(t, network, "--poll-interval", "1h")
+	old := files(t, behind.path("latest"))
+	for n := 3; n <= len(g.writes); n++ {
+		g.commit(t, n)
+		ahead := mount(t, g.dir)
+		appeared := 0
+		for name := range files(t, ahead.path("latest")) {
+			if _, ok := old[name]; !ok {
+				appeared++
+			}
+			if one, other := readFile(t, ahead.path("latest", name)), readFile(t, behind.path("latest", name)); one != other {
+				t.Errorf("%s: other bytes", name)
+			}
 		}
-	}
-	if got := names(t, m.path("asof")); !slices.Equal(got, g.writes[:2]) {
-		t.Errorf("asof lists %q", got)
-	}
-	for _, write := range g.writes[2:4] {
-		dir := m.path("asof", write)
-		_, err := os.ReadDir(dir)
-		if reason := attribute(t, dir, "error"); !errors.Is(err, syscall.EOPNOTSUPP) || !strings.Contains(reason, g.writes[2]) {
-			t.Errorf("as of %s: %v: %q", write, err, reason)
+		if appeared == 0 {
+			t.Errorf("write %d has made no name that was not there", n)
 		}
-	}
-	before := sums(t, m.path("asof", g.writes[1]))
-	g.complete(t, 3)
-	eventually(t, "the write is complete", func() bool { return slices.Equal(names(t, m.path("asof")), g.writes[:4]) })
-	if after := sums(t, m.path("asof", g.writes[1])); fmt.Sprint(after) != fmt.Sprint(before) {
-		t.Error("as of before it: other files")
-	}
-	third, fourth := files(t, m.path("asof", g.writes[2])), files(t, m.path("asof", g.writes[3]))
-	if of := func(name string) bool { return strings.Contains(name, g.writes[2]) }; !slices.ContainsFunc(sorted(third), of) {
-		t.Errorf("as of the write: %q", sorted(third))
-	}
-	if len(fourth) == 0 {
-		t.Error("as of the one after it: nothing")
 	}
 }
