@@ -42,34 +42,37 @@ func (a *avroContent) names() []string {
 	return out
 }
 
-func (a *avroContent) columns(target *schema.Message, leaves []int) ([]*column.Vector, error) {
+func (a *avroContent) size() int64 { return int64(len(a.buf)) }
+
+func (a *avroContent) appendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all Expected) error {
 	c, program, err := compile(a.typ, target, leaves)
 	if err != nil {
-		return nil, fmt.Errorf("log block at byte %d: %w", a.block.Offset, err)
+		return fmt.Errorf("log block at byte %d: %w", a.block.Offset, err)
 	}
 	if a.rows > (len(a.buf)-avroHeadLen)/(avroLengthLen+c.least) {
-		return nil, corrupt(a.block.ContentOffset+4, "expected a number of records of %d bytes or more, found %d in a content of %d bytes", c.least, a.rows, len(a.buf))
+		return corrupt(a.block.ContentOffset+4, "expected a number of records of %d bytes or more, found %d in a content of %d bytes", c.least, a.rows, len(a.buf))
 	}
-	for _, k := range c.sinks {
-		if k != nil {
-			k.reserve(a.rows, len(a.buf))
+	for i, l := range leaves {
+		if k := c.sinks[l]; k.cast == nil {
+			k.reserve(dst[i], all)
+		} else {
+			k.reserve(&column.Vector{}, Expected{a.rows, a.size()})
 		}
 	}
 	if err := a.decode(program); err != nil {
-		return nil, err
+		return err
 	}
 	for _, n := range c.bulk {
 		for range a.rows {
 			n.sink.level(0, n.def)
 		}
 	}
-	out := make([]*column.Vector, len(leaves))
 	for i, l := range leaves {
-		if out[i], err = c.sinks[l].vector(); err != nil {
-			return nil, fmt.Errorf("log block at byte %d: column %v: %w", a.block.Offset, target.Leaves[l].Path, err)
+		if err := c.sinks[l].give(dst[i]); err != nil {
+			return fmt.Errorf("log block at byte %d: column %v: %w", a.block.Offset, target.Leaves[l].Path, err)
 		}
 	}
-	return out, nil
+	return nil
 }
 
 func (a *avroContent) decode(program []step) error {

@@ -21,8 +21,11 @@ type content interface {
 	count() int
 	// names are those of the columns.
 	names() []string
-	columns(target *schema.Message, leaves []int) ([]*column.Vector, error)
-	facts(target *schema.Message) ([]Facts, error)
+	// appendColumns adds to dst, which are to hold what is expected of all in the end.
+	appendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all Expected) error
+	// size is the length of the content in bytes.
+	size() int64
+	facts(target *schema.Message, exact []Facts) ([]Facts, error)
 }
 
 // OpenData opens the records of an Avro or Parquet data block, or of one of change data; the content of Avro records is read as a whole.
@@ -76,5 +79,23 @@ func (d *Data) Has(column string) bool { return d.has()[column] }
 // Columns decodes some leaves of a target schema: for each a vector with an entry in every row, laid out as the target wants.
 // Columns that the records lack are null. A null that the target can't hold is an error.
 func (d *Data) Columns(target *schema.Message, leaves []int) ([]*column.Vector, error) {
-	return d.content.columns(target, leaves)
+	out := make([]*column.Vector, len(leaves))
+	for i, l := range leaves {
+		out[i] = column.New(target.Leaves[l].Leaf)
+	}
+	if err := d.AppendColumns(out, target, leaves, Expected{d.content.count(), d.content.size()}); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Expected is what several blocks have among them: so many records, of so many bytes.
+type Expected struct {
+	Rows  int
+	Bytes int64
+}
+
+// AppendColumns decodes as Columns does and adds to vectors, which get the records of other blocks too. After an error they are of no use.
+func (d *Data) AppendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all Expected) error {
+	return d.content.appendColumns(dst, target, leaves, all)
 }

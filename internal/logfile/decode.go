@@ -226,7 +226,7 @@ func (d *decoder) enum(s *step, p int, rep uint8) int {
 	}
 	k := s.sink
 	// All other columns are no longer than what they are read from.
-	if most := columnBound(int64(k.content)); int64(len(k.buf)+len(s.symbols[v])) > most {
+	if most := columnBound(k.all.Bytes); int64(len(k.buf)+len(s.symbols[v])) > most {
 		return d.fail(p, s, "a column of more than %d bytes", most)
 	}
 	k.add(s.symbols[v])

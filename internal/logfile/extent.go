@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -130,10 +131,13 @@ type Facts struct {
 	Nulls int64
 }
 
-// Facts gathers what is known of the leaves of a target. Avro records are walked through for it.
-func (d *Data) Facts(target *schema.Message) ([]Facts, error) { return d.content.facts(target) }
+// Facts gathers what is known of the leaves of a target. Avro records are walked through for it, unless they have been decoded, so that what their
+// columns hold is known exactly; nil where they have not.
+func (d *Data) Facts(target *schema.Message, exact []Facts) ([]Facts, error) {
+	return d.content.facts(target, exact)
+}
 
-func (p *parquetContent) facts(target *schema.Message) ([]Facts, error) {
+func (p *parquetContent) facts(target *schema.Message, _ []Facts) ([]Facts, error) {
 	e, err := p.measure(target)
 	if err != nil {
 		return nil, err
@@ -175,11 +179,30 @@ func factsOf(e *Extent, target *schema.Message) []Facts {
 	return out
 }
 
-func (a *avroContent) facts(target *schema.Message) ([]Facts, error) {
+func (a *avroContent) facts(target *schema.Message, exact []Facts) ([]Facts, error) {
 	e, err := a.measure(target)
 	if err != nil {
 		return nil, err
 	}
+	out := slices.Clone(exact)
+	if out == nil {
+		if out, err = a.walk(target); err != nil {
+			return nil, err
+		}
+	}
+	for i, f := range factsOf(&e, target) {
+		if f.Bytes > 0 || target.Leaves[i].Leaf.Kind != column.Bytes {
+			out[i].Bytes = f.Bytes // no text, which was bounded among all
+		}
+		if _, ok := a.typ.Field(target.Leaves[i].Path[0]); !ok {
+			out[i].Nulls = int64(a.rows)
+		}
+	}
+	return out, nil
+}
+
+// walk counts bytes of text and nulls.
+func (a *avroContent) walk(target *schema.Message) ([]Facts, error) {
 	var all []int
 	for i := range target.Leaves {
 		all = append(all, i)
@@ -192,14 +215,6 @@ func (a *avroContent) facts(target *schema.Message) ([]Facts, error) {
 	}
 	if err := a.decode(program); err != nil {
 		return nil, err
-	}
-	for i, f := range factsOf(&e, target) {
-		if f.Bytes > 0 {
-			c.facts[i].Bytes = f.Bytes // no text, which was bounded among all
-		}
-		if _, ok := a.typ.Field(target.Leaves[i].Path[0]); !ok {
-			c.facts[i].Nulls = int64(a.rows)
-		}
 	}
 	return c.facts, nil
 }

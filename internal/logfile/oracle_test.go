@@ -180,8 +180,18 @@ func bare(text string) string { return strings.ReplaceAll(text, `"logicalType"`,
 
 // checkFacts compares what was said of columns with the columns.
 func checkFacts(d *Data, target *schema.Message, vectors []*column.Vector) error {
-	facts, err := d.Facts(target)
+	facts, err := d.Facts(target, nil)
 	if err != nil {
+		return err
+	}
+	exact := make([]Facts, len(vectors))
+	for i, v := range vectors {
+		exact[i].Nulls = int64(v.Entries() - v.Values())
+		if v.Leaf.Kind == column.Bytes {
+			exact[i].Bytes = int64(len(v.Buf))
+		}
+	}
+	if exact, err = d.Facts(target, exact); err != nil {
 		return err
 	}
 	for i, v := range vectors {
@@ -191,6 +201,9 @@ func checkFacts(d *Data, target *schema.Message, vectors []*column.Vector) error
 		}
 		if nulls := int64(v.Entries() - v.Values()); len(n.Path) == 1 && f.Nulls != nulls {
 			return fmt.Errorf("leaf %v: %d nulls where %d were said to be", n.Path, nulls, f.Nulls)
+		}
+		if f.Bytes != exact[i].Bytes {
+			return fmt.Errorf("leaf %v: %d bytes, %d after it was decoded", n.Path, f.Bytes, exact[i].Bytes)
 		}
 	}
 	return nil

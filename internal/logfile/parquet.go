@@ -55,24 +55,25 @@ func (p *parquetContent) names() []string {
 	return out
 }
 
-func (p *parquetContent) columns(target *schema.Message, leaves []int) ([]*column.Vector, error) {
+func (p *parquetContent) size() int64 { return p.block.ContentLength }
+
+func (p *parquetContent) appendColumns(dst []*column.Vector, target *schema.Message, leaves []int, _ Expected) error {
 	maps, err := schema.Project(p.schema(), target)
 	if err != nil {
-		return nil, p.wrap(err)
+		return p.wrap(err)
 	}
-	out := make([]*column.Vector, len(leaves))
 	for i, l := range leaves {
-		out[i] = column.New(target.Leaves[l].Leaf)
+		before := dst[i].Rows()
 		if maps[l].Source < 0 {
-			out[i].AppendNulls(p.count())
-		} else if err := p.leaf(out[i], maps[l]); err != nil {
-			return nil, p.wrap(err)
+			dst[i].AppendNulls(p.count())
+		} else if err := p.leaf(dst[i], maps[l]); err != nil {
+			return p.wrap(err)
 		}
-		if out[i].Rows() != p.count() {
-			return nil, p.wrap(fmt.Errorf("%w: column %v: %d rows of %d, nulls where the view's schema can't hold them", schema.ErrInvalid, target.Leaves[l].Path, out[i].Rows(), p.count()))
+		if n := dst[i].Rows() - before; n != p.count() {
+			return p.wrap(fmt.Errorf("%w: column %v: %d rows of %d, nulls where the view's schema can't hold them", schema.ErrInvalid, target.Leaves[l].Path, n, p.count()))
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // leaf adds all rows of a column to a vector of the target's.

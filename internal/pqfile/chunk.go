@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/bits"
 	"strings"
+	"sync"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -97,8 +98,18 @@ func (r *ChunkReader) Next() (p *Page, err error) {
 func (r *ChunkReader) fail(err error) {
 	if r.err = err; err != nil {
 		r.src.release()
+		if cap(r.body) > 0 && cap(r.body) <= maxPooled {
+			body := r.body[:0]
+			bodies.Put(&body)
+		}
+		r.body = nil
 	}
 }
+
+// bodies are buffers for pages of chunks that are done, of maxPooled bytes at most.
+var bodies sync.Pool // of *[]byte
+
+const maxPooled = 4 << 20
 
 func (r *ChunkReader) next() (*Page, error) {
 	for {
@@ -262,6 +273,11 @@ func (r *ChunkReader) inflate(src []byte, size int) ([]byte, error) {
 	}
 	if int64(size) > plausible(r.meta.Codec, len(src)) {
 		return nil, fmt.Errorf("%d bytes of %v can't be %d", len(src), r.meta.Codec, size)
+	}
+	if r.body == nil {
+		if b, ok := bodies.Get().(*[]byte); ok {
+			r.body = *b
+		}
 	}
 	r.body = grow(r.body[:0], size+padding)[:size]
 	return r.body, decompress(r.meta.Codec, r.body, src)

@@ -209,6 +209,7 @@ func zstdEncode(dst, src []byte) ([]byte, error) {
 
 // stored frames src without compressing it.
 func stored(codec format.CompressionCodec, dst, src []byte) ([]byte, error) {
+	dst = grow(dst, len(dst)+int(codecBound(int64(len(src)))))
 	switch codec {
 	case format.Snappy:
 		dst = binary.AppendUvarint(dst, uint64(len(src)))

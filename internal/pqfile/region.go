@@ -34,9 +34,10 @@ const (
 	regionSlack = 4 * paddingRoom
 )
 
-// NewRegionWriter starts a chunk that fills a region of the file w, which must be a hole. Its codec is Zstandard.
+// NewRegionWriter starts a chunk that fills a region of the file w, which must be a hole. Its codec is Zstandard, by name: a region has the room that
+// its pages take as they are, so those that are not copied are stored.
 func NewRegionWriter(w io.WriterAt, leaf *schema.Node, o ChunkOptions, r Region) *ChunkWriter {
-	o.Codec = format.Zstd
+	o.Codec, o.stored = format.Zstd, true
 	if r.Dictionary > 0 && (o.Dictionary == nil || o.Dictionary.Values() == 0) {
 		// The footer says that there is a dictionary. It may have values that no row has.
 		l := column.Leaf{Kind: leaf.Leaf.Kind, Size: leaf.Leaf.Size}
@@ -46,11 +47,12 @@ func NewRegionWriter(w io.WriterAt, leaf *schema.Node, o ChunkOptions, r Region)
 	t := &regionWriter{w: w, region: r, at: r.Offset}
 	t.buf = bufio.NewWriterSize(t.section(), regionBuffer)
 	c := NewChunkWriter(t, leaf, o)
-	c.region = t
+	c.region, t.body = t, c.spare
 	return c
 }
 
-const regionBuffer = 256 << 10
+// regionBuffer is so small that large pages are not copied once more.
+const regionBuffer = 32 << 10
 
 // regionWriter writes the pages of a chunk into its region. It holds the last page back, which must fill the rest.
 type regionWriter struct {
@@ -58,8 +60,8 @@ type regionWriter struct {
 	region Region
 	at     int64 // behind what was written
 	buf    *bufio.Writer
-	held   []byte // the last data page: header and body
-	header int    // the length of its header
+	header []byte // of the page that is held back
+	body   []byte
 }
 
 func (t *regionWriter) section() io.Writer { return io.NewOffsetWriter(t.w, t.at) }
@@ -80,23 +82,26 @@ func (t *regionWriter) skip(n int64) error {
 	return nil
 }
 
-// page takes a page, the dictionary first if there is one.
-func (t *regionWriter) page(header, body []byte, dictionary bool) error {
+// page takes a page, the dictionary first if there is one. It keeps the body, and returns a buffer to use instead.
+func (t *regionWriter) page(header, body []byte, dictionary bool) (instead []byte, err error) {
 	if err := t.release(); err != nil {
-		return err
+		return body, err
 	}
-	t.held = append(append(t.held[:0], header...), body...)
-	t.header = len(header)
+	t.header = append(t.header, header...)
+	t.body, instead = body, t.body
 	if dictionary {
-		return t.fill(t.region.Offset + t.region.Dictionary)
+		return instead, t.fill(t.region.Offset + t.region.Dictionary)
 	}
-	return nil
+	return instead, nil
 }
 
 // release writes the page that was held back as it is.
 func (t *regionWriter) release() error {
-	_, err := t.Write(t.held)
-	t.held = t.held[:0]
+	_, err := t.Write(t.header)
+	if err == nil {
+		_, err = t.Write(t.body)
+	}
+	t.header, t.body = t.header[:0], t.body[:0]
 	return err
 }
 
@@ -116,10 +121,10 @@ const (
 // fill writes the page that was held back so that it ends at an offset.
 func (t *regionWriter) fill(end int64) error {
 	var h format.PageHeader
-	if err := decodeThrift(t.held[:t.header], &h); err != nil {
+	if err := decodeThrift(t.header, &h); err != nil {
 		return err
 	}
-	body := t.held[t.header:]
+	body := t.body
 	// A header takes the more bytes the larger the size is that it states. With a checksum it takes others again, so that one of both fits.
 	for _, checksum := range []bool{false, true} {
 		size := int64(len(body)) + skippableHead
@@ -141,7 +146,7 @@ func (t *regionWriter) fill(end int64) error {
 			}
 		}
 	}
-	return fmt.Errorf("%w: a page of %d bytes at offset %d, in a region that ends at %d", ErrOverflow, len(t.held), t.at, end)
+	return fmt.Errorf("%w: a page of %d bytes at offset %d, in a region that ends at %d", ErrOverflow, len(t.header)+len(t.body), t.at, end)
 }
 
 func (t *regionWriter) writePadded(header, body []byte, size int64) error {
@@ -150,7 +155,7 @@ func (t *regionWriter) writePadded(header, body []byte, size int64) error {
 			return err
 		}
 	}
-	t.held = t.held[:0]
+	t.header, t.body = t.header[:0], t.body[:0]
 	return t.skip(size - int64(len(body)) - skippableHead)
 }
 

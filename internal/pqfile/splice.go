@@ -121,7 +121,15 @@ func (c *ChunkWriter) copyPage(p *EncodedPage) error {
 		}
 	}
 	p.chunk.copied = true
-	if err := c.put(&h, raw.body, int64(raw.header.UncompressedPageSize)); err != nil {
+	body := raw.body
+	if c.region != nil {
+		body = append(c.packed[:0], body...)
+	}
+	body, err := c.put(&h, body, int64(raw.header.UncompressedPageSize))
+	if c.region != nil {
+		c.packed = body
+	}
+	if err != nil {
 		return err
 	}
 	c.chunk.Rows += int64(p.Rows)
@@ -277,6 +285,7 @@ func (s *splicer) fixed(dst, src []byte, values, width int) ([]byte, error) {
 	if len(src) < values*width {
 		return dst, sizeError(len(src), values*width)
 	}
+	dst = grow(dst, len(dst)+(values+len(s.edits))*width)
 	row, at := 0, 0
 	for _, e := range s.edits {
 		n := at + width*s.present(row, e.Row)
@@ -295,6 +304,7 @@ func (s *splicer) fixed(dst, src []byte, values, width int) ([]byte, error) {
 
 // byteArrays edits byte arrays in PLAIN encoding.
 func (s *splicer) byteArrays(dst, src []byte, values int) ([]byte, error) {
+	dst = grow(dst, len(dst)+len(src)+len(src)/8) // new values are about as long as old ones
 	w := plainWalker{b: src}
 	row, left := 0, values
 	for _, e := range s.edits {

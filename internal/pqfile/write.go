@@ -29,10 +29,10 @@ const (
 type ChunkOptions struct {
 	// Codec is Uncompressed (the zero value), Snappy, Zstd or Gzip.
 	Codec format.CompressionCodec
-	// Stored leaves pages as they are within the frames of the codec.
-	Stored bool
 	// Dictionary has the values that pages with Dict set refer to. It must be complete before the first page is written.
 	Dictionary *column.Vector
+
+	stored bool // pages are left as they are within the frames of the codec
 }
 
 // Chunk is a column chunk that was written, and does not know yet where in the file it lies.
@@ -69,7 +69,8 @@ type ChunkWriter struct {
 
 // buffers are what a ChunkWriter works with, one page after the other.
 type buffers struct {
-	body, levels, packed    []byte
+	body, levels            []byte
+	packed, spare           []byte // of a page, and of the one that a region holds back
 	defs, unpacked, spliced []byte
 	header                  bytes.Buffer
 	encoder                 *thrift.Encoder
@@ -212,15 +213,18 @@ func (c *ChunkWriter) emit(h *format.PageHeader) error {
 	if err != nil {
 		return err
 	}
-	if c.o.Codec != format.Uncompressed {
-		c.packed = out
-	}
 	if len(c.body) > math.MaxInt32 || len(out) > math.MaxInt32 {
 		return tooLarge("page of %d bytes", len(c.body))
 	}
 	h.UncompressedPageSize, h.CompressedPageSize = int32(len(c.body)), int32(len(out))
 	h.CRC = int32(crc32.ChecksumIEEE(out))
-	if err := c.put(h, out, int64(len(c.body))); err != nil {
+	size := int64(len(c.body))
+	if c.o.Codec == format.Uncompressed {
+		c.body, err = c.put(h, out, size)
+	} else {
+		c.packed, err = c.put(h, out, size)
+	}
+	if err != nil {
 		return err
 	}
 	if h.Type == format.DictionaryPage {
@@ -230,36 +234,29 @@ func (c *ChunkWriter) emit(h *format.PageHeader) error {
 	return nil
 }
 
-// put writes a page of so many bytes decompressed.
-func (c *ChunkWriter) put(h *format.PageHeader, body []byte, uncompressed int64) error {
+// put writes a page of so many bytes decompressed. It keeps its body, and returns a buffer to use instead.
+func (c *ChunkWriter) put(h *format.PageHeader, body []byte, uncompressed int64) (instead []byte, err error) {
 	c.header.Reset()
 	if err := c.encoder.Encode(h); err != nil {
-		return err
-	}
-	if err := c.write(c.header.Bytes(), body, h.Type == format.DictionaryPage); err != nil {
-		return err
+		return body, err
 	}
 	c.chunk.Size += int64(c.header.Len() + len(body))
 	c.chunk.meta.TotalUncompressedSize += int64(c.header.Len()) + uncompressed
-	return nil
+	if c.region != nil {
+		return c.region.page(c.header.Bytes(), body, h.Type == format.DictionaryPage)
+	}
+	if _, err := c.w.Write(c.header.Bytes()); err != nil {
+		return body, err
+	}
+	_, err = c.w.Write(body)
+	return body, err
 }
 
 func (c *ChunkWriter) compress() ([]byte, error) {
-	if c.o.Stored && c.o.Codec != format.Uncompressed {
+	if c.o.stored {
 		return stored(c.o.Codec, c.packed[:0], c.body)
 	}
 	return compress(c.o.Codec, c.packed, c.body)
-}
-
-func (c *ChunkWriter) write(header, body []byte, dictionary bool) error {
-	if c.region != nil {
-		return c.region.page(header, body, dictionary)
-	}
-	if _, err := c.w.Write(header); err != nil {
-		return err
-	}
-	_, err := c.w.Write(body)
-	return err
 }
 
 // WriteRows writes rows that have no page yet: as pages of PageRows rows or, if that comes first, PageBytes bytes or a row more. Each call ends a
@@ -305,6 +302,7 @@ func (c *ChunkWriter) Close(m *MinMax) (*Chunk, error) {
 			return nil, fmt.Errorf("column %s: %w", strings.Join(c.leaf.Path, "."), err)
 		}
 		c.chunk.Size, c.chunk.Offset = c.region.region.Size, c.region.region.Offset
+		c.spare = c.region.body
 	}
 	bufferPool.Put(c.buffers)
 	c.buffers, c.err = nil, errors.New("the chunk is closed")

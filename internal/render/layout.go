@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/parquet-go/parquet-go/format"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hudifs/hudifs/internal/contain"
@@ -67,7 +66,7 @@ func (in *Input) isApart(leaf *schema.Node) bool {
 // Layout is a file whose merge is planned, and the places of its column chunks.
 type Layout struct {
 	m      *Merged
-	codecs []format.CompressionCodec
+	looked map[int]bool // the leaves whose log records are looked at before
 	groups []pqfile.Group
 	parts  []part
 	footer []byte
@@ -83,20 +82,26 @@ type part struct {
 
 // Layout plans the merge, and writes what does not lie in regions to w, the footer excepted.
 func (in *Input) Layout(ctx context.Context, w io.WriterAt) (*Layout, error) {
-	m, err := in.merge(ctx, in.pruning()...)
+	return in.layout(ctx, w, in.pruning())
+}
+
+// layout reads some columns of the log records at once. The others are decoded when they are asked for.
+func (in *Input) layout(ctx context.Context, w io.WriterAt, keep []int) (*Layout, error) {
+	m, err := in.merge(ctx, keep...)
 	if err != nil {
 		return nil, err
 	}
 	m.records.single = true
-	l := &Layout{m: m, codecs: in.codecs(m.plan), end: int64(len(pqfile.Head))}
+	l := &Layout{m: m, looked: map[int]bool{}, end: int64(len(pqfile.Head))}
+	for _, leaf := range in.pruning() {
+		l.looked[leaf] = true
+	}
 	facts, err := m.records.facts()
 	if err != nil {
 		return nil, err
 	}
-	m.records.adopt(m.plan)
 	for number := range m.Groups() {
 		g := m.group(number)
-		g.codecs = l.codecs
 		if g.rows() == 0 {
 			continue
 		}
@@ -128,7 +133,7 @@ func (l *Layout) place(w io.WriterAt, g *group, leaf *schema.Node, facts logfile
 		if err != nil {
 			return nil, err
 		}
-		chunk, err := c.Close(known)
+		chunk, err := c.Close(known())
 		if err != nil {
 			return nil, err
 		}
@@ -143,27 +148,27 @@ func (l *Layout) place(w io.WriterAt, g *group, leaf *schema.Node, facts logfile
 	}
 	region.Offset = l.end
 	l.parts = append(l.parts, part{g, leaf, region})
-	r := g.known(leaf, facts)
+	r := l.known(g, leaf, facts)
 	r.Leaf, r.Region, r.Rows = leaf, region, int64(g.rows())
 	r.Plain, r.Indexed = file.Column(g.number, by.Source).PageKinds()
 	return r.Chunk(), nil
 }
 
-// known is what can be said of a column's values without making it.
-func (g *group) known(leaf *schema.Node, facts logfile.Facts) *pqfile.RegionChunk {
+// known is what is said of a column's values without making it, be the log records decoded or not.
+func (l *Layout) known(g *group, leaf *schema.Node, facts logfile.Facts) *pqfile.RegionChunk {
 	file, by := g.in.from(leaf)
 	meta := file.Column(g.number, by.Source)
 	r := &pqfile.RegionChunk{Nulls: -1, MinMax: pqfile.NewMinMax(leaf.Scalar)}
 	r.MinMax.AddChunk(file, g.number, by.Source)
 	none := file.Schema.Leaves[by.Source].MaxDef == 0 || meta.Statistics.NullCount.Valid && meta.Statistics.NullCount.V == 0
 	taken := g.taken()
-	column := g.records.kept(leaf)
 	switch {
 	case len(taken) == 0:
 		if none {
 			r.Nulls = 0
 		}
-	case column != nil:
+	case l.looked[leaf.Index]:
+		column := g.records.columns[leaf.Index]
 		r.MinMax.AddRows(column.vector, column.index, taken)
 		if none {
 			r.Nulls = column.nulls(taken)
@@ -198,24 +203,20 @@ func (l *Layout) Region(part int) (offset, size int64) {
 func (l *Layout) Make(w io.WriterAt, part int) error {
 	p := l.parts[part]
 	start := func(leaf *schema.Node, o pqfile.ChunkOptions) *pqfile.ChunkWriter {
-		o.Stored = o.Codec == format.Uncompressed
 		return pqfile.NewRegionWriter(w, leaf, o, p.region)
 	}
-	c, known, err := p.group.encode(start, p.leaf)
+	c, _, err := p.group.encode(start, p.leaf)
 	if err != nil {
 		return err
 	}
-	_, err = c.Close(known)
+	_, err = c.Close(nil) // the footer is there already
 	return err
 }
 
 // renderInRegions writes the file with all of its parts.
 func (in *Input) renderInRegions(ctx context.Context, w io.WriterAt, size int64) error {
-	l, err := in.Layout(ctx, w)
+	l, err := in.layout(ctx, w, in.most())
 	if err != nil {
-		return err
-	}
-	if err := l.m.records.decodeAll(); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -232,6 +233,26 @@ func (in *Input) renderInRegions(ctx context.Context, w io.WriterAt, size int64)
 		return err
 	}
 	return l.WriteEnds(w, size)
+}
+
+// most are the columns of the log records that can be decoded in one go when all are needed: all, or those that are looked at first.
+func (in *Input) most() []int {
+	content := int64(0)
+	for _, r := range in.Blocks {
+		content += r.Block.ContentLength
+	}
+	if in.window(content) < len(in.Target.Leaves) {
+		return in.pruning()
+	}
+	return allLeaves(in.Target)
+}
+
+func allLeaves(m *schema.Message) []int {
+	all := make([]int, len(m.Leaves))
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // pruning are the columns that readers skip files by more than by others: what is known of them is worth reading the log for.

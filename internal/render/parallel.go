@@ -78,11 +78,11 @@ func (b *built) addTo(f *pqfile.Writer) error {
 }
 
 func (g *group) writeInPlace(f *pqfile.Writer, leaf *schema.Node) error {
-	w, m, err := g.encode(f.Chunk, leaf)
+	w, known, err := g.encode(f.Chunk, leaf)
 	if err != nil {
 		return err
 	}
-	return f.EndChunk(w, m)
+	return f.EndChunk(w, known())
 }
 
 func (g *group) buildAside(leaf *schema.Node) *built {
@@ -92,11 +92,11 @@ func (g *group) buildAside(leaf *schema.Node) *built {
 }
 
 func (g *group) buildInto(b *built, leaf *schema.Node) error {
-	w, m, err := g.encode(func(leaf *schema.Node, o pqfile.ChunkOptions) *pqfile.ChunkWriter {
+	w, known, err := g.encode(func(leaf *schema.Node, o pqfile.ChunkOptions) *pqfile.ChunkWriter {
 		return pqfile.NewChunkWriter(b.content, leaf, o)
 	}, leaf)
 	if err == nil {
-		b.chunk, err = w.Close(m)
+		b.chunk, err = w.Close(known())
 	}
 	return err
 }
@@ -109,7 +109,7 @@ func (g *group) isSmall(leaf *schema.Node) bool {
 	}
 	size := int64(len(g.records.taken) * (leaf.Leaf.Width() + 1))
 	if leaf.Leaf.Kind == column.Bytes {
-		size += g.records.content
+		size += g.plan.content
 	}
 	if g.in.Base != nil && g.in.Base.Groups() > 0 {
 		if file, m := g.in.from(leaf); m.Source >= 0 && (file == g.in.Base || g.in.aligned) {

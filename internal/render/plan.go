@@ -37,8 +37,8 @@ type batch struct {
 type block interface {
 	Rows() int
 	Has(column string) bool
-	Columns(target *schema.Message, leaves []int) ([]*column.Vector, error)
-	Facts(target *schema.Message) ([]logfile.Facts, error)
+	AppendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all logfile.Expected) error
+	Facts(target *schema.Message, exact []logfile.Facts) ([]logfile.Facts, error)
 }
 
 func (b *batch) wrap(err error) error {
@@ -100,13 +100,30 @@ func between(changes []change, from, to int) []change {
 type plan struct {
 	batches []batch
 	records int32 // how many there are
+	content int64 // bytes of the encoded records
 	// composites are rows put together from others.
 	composites []merge.Composite
 	// groups has the changes of each row group of the base file, in the order of its rows.
 	groups  [][]change
 	inserts []int32
-	// kept are columns of each batch that were decoded for the plan, by leaf, as far as they are wanted later.
-	kept []map[int]*column.Vector
+	// key is the column by which rows were met, if it is one: a change that leaves a row keeps its value. nil elsewhere.
+	key *schema.Node
+	// kept are columns of all records that were decoded for the plan, by leaf, as far as they are wanted later.
+	kept map[int]*recordColumn
+}
+
+// changes are those of a row group that change a column.
+func (p *plan) changes(group int, leaf *schema.Node) []change {
+	if leaf != p.key {
+		return p.groups[group]
+	}
+	var drops []change
+	for _, c := range p.groups[group] {
+		if c.to == drop {
+			drops = append(drops, c)
+		}
+	}
+	return drops
 }
 
 // maxContent limits the log blocks of a slice: they are held in memory while it is rendered, and a column of their
@@ -128,7 +145,7 @@ func (in *Input) plan(ctx context.Context, keep ...int) (*plan, error) {
 	pl := planner{in: in, plan: p, keep: keep, order: newOrdering(in.Target, in.Ordering), log: log}
 	if in.Merger != nil && len(blocks) > 0 {
 		pl.versions = in.versions(p, log)
-		if err := pl.versions.read(); err != nil {
+		if err := pl.versions.read(ctx); err != nil {
 			return nil, err
 		}
 		log.WithMerger(in.Merger, pl.versions)
@@ -139,6 +156,12 @@ func (in *Input) plan(ctx context.Context, keep ...int) (*plan, error) {
 		}
 	}
 	if pl.positions, err = in.positions(blocks); err != nil {
+		return nil, err
+	}
+	if keys := pl.keys; keys != nil && pl.positions == nil && in.Merger == nil && len(keys.leaves) == 1 && keys.leaves[0].Scalar.Text {
+		p.key = keys.leaves[0]
+	}
+	if err := pl.decode(ctx); err != nil {
 		return nil, err
 	}
 	for i := range blocks {
@@ -188,6 +211,7 @@ func (in *Input) open(p *plan) ([]batch, error) {
 				return nil, b.wrap(fmt.Errorf("%w: more than 2^30 log records in one file slice", logfile.ErrUnsupported))
 			}
 			p.records += int32(b.data.Rows())
+			p.content += r.Block.ContentLength
 			p.batches = append(p.batches, b)
 		}
 		all = append(all, b)
@@ -207,6 +231,58 @@ type planner struct {
 	// key and ordering are buffers.
 	key, ordering []byte
 	versions      *versions // for a Merger; nil without one
+
+	flags    []flag
+	sequence *schema.Node // nil without one
+	row      *rowView     // of the log records
+}
+
+// decode reads the columns of the log records that the plan looks at.
+func (pl *planner) decode(ctx context.Context) error {
+	pl.flags, pl.sequence = pl.in.flags(), pl.in.sequence()
+	if len(pl.plan.batches) == 0 {
+		return nil
+	}
+	want := append(pl.keys.wanted(), pl.order.wanted()...)
+	for _, f := range pl.flags {
+		want = append(want, f.leaf.Index)
+	}
+	if pl.sequence != nil {
+		want = append(want, pl.sequence.Index)
+	}
+	all := append(slices.Clone(want), pl.keep...)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	columns, err := pl.plan.decode(ctx, pl.in.Target, all)
+	if err != nil {
+		return err
+	}
+	pl.row = &rowView{columns: columns}
+	if len(pl.keep) > 0 {
+		pl.plan.kept = columns
+	}
+	return nil
+}
+
+// decode reads columns of all records.
+func (p *plan) decode(ctx context.Context, target *schema.Message, leaves []int) (map[int]*recordColumn, error) {
+	vectors := make([]*column.Vector, len(leaves))
+	for i, l := range leaves {
+		vectors[i] = column.New(target.Leaves[l].Leaf)
+	}
+	for _, b := range p.batches {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := b.data.AppendColumns(vectors, target, leaves, logfile.Expected{Rows: int(p.records), Bytes: p.content}); err != nil {
+			return nil, b.wrap(err)
+		}
+	}
+	out := make(map[int]*recordColumn, len(leaves))
+	for i, l := range leaves {
+		out[l] = &recordColumn{vectors[i], column.NewIndex(vectors[i])}
+	}
+	return out, nil
 }
 
 func (pl *planner) deletes(block int, b *batch) error {
@@ -237,37 +313,14 @@ func (pl *planner) deletes(block int, b *batch) error {
 
 // records folds the records of a data block.
 func (pl *planner) records(block int, b *batch) error {
-	want := append(pl.keys.wanted(), pl.order.wanted()...)
-	flags := pl.flags()
-	for _, f := range flags {
-		want = append(want, f.leaf.Index)
-	}
-	sequence := pl.sequence()
-	if sequence != nil {
-		want = append(want, sequence.Index)
-	}
-	want = append(want, pl.keep...)
-	slices.Sort(want)
-	want = slices.Compact(want)
-	vectors, err := b.data.Columns(pl.in.Target, want)
-	if err != nil {
-		return err
-	}
-	if len(pl.keep) > 0 {
-		kept := map[int]*column.Vector{}
-		for i, l := range want {
-			kept[l] = vectors[i]
-		}
-		pl.plan.kept = append(pl.plan.kept, kept)
-	}
 	if pl.positions != nil && b.data.Rows() != len(pl.positions[block]) {
 		return fmt.Errorf("%w: %d positions for %d records", logfile.ErrCorrupt, len(pl.positions[block]), b.data.Rows())
 	}
-	row := newRowView(want, vectors)
+	row := pl.row
 	partial := b.block.Partial()
 	var key, ordering []byte
 	for i := range b.data.Rows() {
-		row.at = i
+		row.at = int(b.first) + i
 		if pl.elsewhere(row.get) {
 			continue
 		}
@@ -281,10 +334,10 @@ func (pl *planner) records(block int, b *batch) error {
 		from := len(ordering)
 		ordering, e.Unordered = pl.order.row(ordering, row.get)
 		e.Ordering = ordering[from:len(ordering):len(ordering)]
-		if sequence != nil {
-			e.Sequence = sequenceOf(row.get(sequence.Index))
+		if pl.sequence != nil {
+			e.Sequence = sequenceOf(row.get(pl.sequence.Index))
 		}
-		for _, f := range flags {
+		for _, f := range pl.flags {
 			if v, ok := row.get(f.leaf.Index); ok && f.deletes(v) {
 				e.Delete = true
 			}
@@ -301,11 +354,11 @@ type flag struct {
 	deletes func(v []byte) bool
 }
 
-func (pl *planner) flags() []flag {
+func (in *Input) flags() []flag {
 	var out []flag
-	d := pl.in.Deletes
+	d := in.Deletes
 	if d.Field != "" {
-		if n := pl.in.Target.Find(d.Field); n != nil {
+		if n := in.Target.Find(d.Field); n != nil {
 			out = append(out, flag{n, func(v []byte) bool {
 				t := text(n, v)
 				return t == d.Marker || d.FoldCase && strings.EqualFold(t, d.Marker)
@@ -315,36 +368,28 @@ func (pl *planner) flags() []flag {
 	if d.MarkerOnly {
 		return out
 	}
-	if n := pl.in.Target.Leaf(schema.IsDeleted); n != nil && n.Scalar.Kind == column.Bool {
+	if n := in.Target.Leaf(schema.IsDeleted); n != nil && n.Scalar.Kind == column.Bool {
 		out = append(out, flag{n, func(v []byte) bool { return v[0] != 0 }})
 	}
-	if n := pl.in.Target.Leaf(schema.Operation); n != nil {
+	if n := in.Target.Leaf(schema.Operation); n != nil {
 		out = append(out, flag{n, func(v []byte) bool { return string(v) == "D" || string(v) == "-U" }})
 	}
 	return out
 }
 
-// rowView gets at the values of one row of several vectors.
+// rowView gets at the values of one row of several columns.
 type rowView struct {
-	vectors map[int]*column.Vector
-	index   map[int]*column.Index
+	columns map[int]*recordColumn // by leaf
 	at      int
 }
 
-func newRowView(leaves []int, vectors []*column.Vector) *rowView {
-	r := &rowView{vectors: map[int]*column.Vector{}, index: map[int]*column.Index{}}
-	for i, l := range leaves {
-		r.vectors[l], r.index[l] = vectors[i], column.NewIndex(vectors[i])
-	}
-	return r
-}
-
 func (r *rowView) get(leaf int) ([]byte, bool) {
-	s := r.index[leaf].Span(r.at, r.at+1)
+	c := r.columns[leaf]
+	s := c.index.Span(r.at, r.at+1)
 	if s.V1 == s.V0 {
 		return nil, false
 	}
-	return r.vectors[leaf].Value(s.V0), true
+	return c.vector.Value(s.V0), true
 }
 
 // group meets the rows of a row group, the first of which is row number first of the file, with the log.
@@ -402,8 +447,8 @@ func (pl *planner) meet(rows *rows, number int64) (to int32, changed bool) {
 	if !ok {
 		return 0, false
 	}
-	if sequence := pl.sequence(); sequence != nil {
-		pl.ordering = sequenceOf(rows.get(sequence.Index))
+	if pl.sequence != nil {
+		pl.ordering = sequenceOf(rows.get(pl.sequence.Index))
 	} else {
 		pl.ordering, _ = pl.order.row(pl.ordering[:0], rows.get)
 	}
@@ -424,8 +469,8 @@ func (pl *planner) wantedOfBase() []int {
 	if pl.log.Len() > 0 || in.Keys != nil {
 		want = append(pl.keys.wanted(), pl.order.wanted()...)
 	}
-	if sequence := pl.sequence(); sequence != nil {
-		want = append(want, sequence.Index)
+	if pl.sequence != nil {
+		want = append(want, pl.sequence.Index)
 	}
 	if in.Only != nil {
 		want = append(want, in.Target.Leaf(schema.CommitTime).Index)

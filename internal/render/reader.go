@@ -227,7 +227,7 @@ func (c *rowColumn) load(p page) {
 			}
 		}
 	}
-	for _, e := range between(c.changes(), c.at, c.at+c.rows) {
+	for _, e := range between(c.changes, c.at, c.at+c.rows) {
 		fill(int(e.row)-c.at-len(c.place), false)
 		fill(int(e.rows), e.to == drop)
 	}
@@ -236,7 +236,8 @@ func (c *rowColumn) load(p page) {
 
 // LogKeys are the record keys that the log files of the slice have, those of deletes too.
 func (in *Input) LogKeys(ctx context.Context) (map[string]bool, error) {
-	blocks, err := in.open(&plan{})
+	p := &plan{}
+	blocks, err := in.open(p)
 	if err != nil {
 		return nil, err
 	}
@@ -244,40 +245,30 @@ func (in *Input) LogKeys(ctx context.Context) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]bool{}
-	for i := range blocks {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		b := &blocks[i]
-		if err := b.keys(keys, in, out); err != nil {
-			return nil, b.wrap(err)
-		}
-	}
-	return out, nil
-}
-
-func (b *batch) keys(r *keyReader, in *Input, out map[string]bool) error {
-	if b.data == nil {
-		deletes, err := logfile.Deletes(b.reader, *b.block)
-		for _, d := range deletes {
-			out[d.Key] = true
-		}
-		return err
-	}
-	want := r.wanted()
-	vectors, err := b.data.Columns(in.Target, want)
+	columns, err := p.decode(ctx, in.Target, keys.wanted())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	row := newRowView(want, vectors)
-	for i := range b.data.Rows() {
-		row.at = i
-		if key, ok := r.key(nil, row.get); ok {
+	out := map[string]bool{}
+	row := rowView{columns: columns}
+	for row.at = range int(p.records) {
+		if key, ok := keys.key(nil, row.get); ok {
 			out[string(key)] = true
 		}
 	}
-	return nil
+	for _, b := range blocks {
+		if b.data != nil {
+			continue
+		}
+		deletes, err := logfile.Deletes(b.reader, *b.block)
+		if err != nil {
+			return nil, b.wrap(err)
+		}
+		for _, d := range deletes {
+			out[d.Key] = true
+		}
+	}
+	return out, nil
 }
 
 // Keep renders the slice into memory: a base file with the rows that are left of it.

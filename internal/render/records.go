@@ -2,7 +2,9 @@ package render
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"sync"
 
@@ -18,21 +20,20 @@ const windowBytes = 64 << 20
 
 // records gives the columns of the log records: those of all blocks, one behind the other.
 type records struct {
-	in      *Input
-	batches []batch
+	in   *Input
+	plan *plan
 	// taken are the records that the plan takes: those that go into rows of the base file, row group by row group, then those of the inserts.
 	taken []int32
 	from  []int // where the records of each row group begin in taken; the inserts come last
 
-	content int64 // bytes of the encoded records
-	window  int   // leaves that are decoded at once
+	window int // leaves that are decoded at once
 
 	// single decodes a column when it is asked for, alone: the first few, as somebody may want no others.
 	single  bool
 	singles int
 
 	mu      sync.Mutex
-	columns map[int]*recordColumn // by leaf: those that were decoded last, and those to keep
+	columns map[int]*recordColumn // by leaf: those that the plan kept, and those that were decoded last
 }
 
 // recordColumn is a column of all records.
@@ -53,7 +54,9 @@ func (c *recordColumn) nulls(records []int32) int64 {
 }
 
 func (in *Input) records(p *plan) *records {
-	r := &records{in: in, batches: p.batches, columns: map[int]*recordColumn{}}
+	r := &records{in: in, plan: p, columns: map[int]*recordColumn{}}
+	maps.Copy(r.columns, p.kept)
+	p.kept = nil
 	for _, g := range p.groups {
 		r.from = append(r.from, len(r.taken))
 		for _, c := range g {
@@ -64,14 +67,14 @@ func (in *Input) records(p *plan) *records {
 	for _, a := range p.inserts {
 		r.take(p, a)
 	}
-	for _, b := range p.batches {
-		if b.block != nil {
-			r.content += b.block.ContentLength
-		}
-	}
-	leaves := len(in.Target.Leaves)
-	r.window = int(min(max(int64(leaves)*windowBytes/max(r.content, 1), 1), int64(leaves)))
+	r.window = in.window(p.content)
 	return r
+}
+
+// window is how many leaves of the records of a content are decoded at once.
+func (in *Input) window(content int64) int {
+	leaves := int64(len(in.Target.Leaves))
+	return int(min(max(leaves*windowBytes/max(content, 1), 1), leaves))
 }
 
 // take adds a record, or all records that a composite is put together from.
@@ -91,11 +94,11 @@ func (r *records) take(p *plan, a int32) {
 
 // batchOf is the number of the block that has a record.
 func (r *records) batchOf(record int32) int {
-	i, found := slices.BinarySearchFunc(r.batches, record, func(b batch, record int32) int { return cmp.Compare(b.first, record) })
+	i, found := slices.BinarySearchFunc(r.plan.batches, record, func(b batch, record int32) int { return cmp.Compare(b.first, record) })
 	if !found {
 		return i - 1
 	}
-	for i+1 < len(r.batches) && r.batches[i+1].first == record {
+	for i+1 < len(r.plan.batches) && r.plan.batches[i+1].first == record {
 		i++ // blocks without records come before
 	}
 	return i
@@ -139,66 +142,18 @@ func (r *records) with(n *schema.Node) (leaves []int) {
 	return leaves
 }
 
-// decodeAll decodes all columns in one go, if so many go at once.
-func (r *records) decodeAll() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.window < len(r.in.Target.Leaves) {
-		return nil
-	}
-	var leaves []int
-	for l := range r.in.Target.Leaves {
-		if r.columns[l] == nil {
-			leaves = append(leaves, l)
-		}
-	}
-	return r.decode(leaves)
-}
-
-// adopt takes over the columns that the plan has kept.
-func (r *records) adopt(p *plan) {
-	if len(p.kept) == 0 {
-		return
-	}
-	for l := range p.kept[0] {
-		all := make([][]*column.Vector, len(p.kept))
-		for i := range p.kept {
-			all[i] = []*column.Vector{p.kept[i][l]}
-		}
-		v := joined(r.in.Target.Leaves[l], all, 0)
-		r.columns[l] = &recordColumn{v, column.NewIndex(v)}
-	}
-	p.kept = nil
-}
-
-// kept is a column if it was decoded, else nil.
-func (r *records) kept(n *schema.Node) *recordColumn {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.columns[n.Index]
-}
-
 func (r *records) decode(leaves []int) error {
-	all := make([][]*column.Vector, len(r.batches))
-	for i, b := range r.batches {
-		var err error
-		if all[i], err = b.data.Columns(r.in.Target, leaves); err != nil {
-			return b.wrap(err)
-		}
-	}
-	for i, l := range leaves {
-		v := joined(r.in.Target.Leaves[l], all, i)
-		r.columns[l] = &recordColumn{v, column.NewIndex(v)}
-	}
-	return nil
+	columns, err := r.plan.decode(context.Background(), r.in.Target, leaves)
+	maps.Copy(r.columns, columns)
+	return err
 }
 
 // facts are what is known of all records without reading a column, by leaf.
 func (r *records) facts() ([]logfile.Facts, error) {
 	out := make([]logfile.Facts, len(r.in.Target.Leaves))
-	for i := range r.batches {
-		b := &r.batches[i]
-		facts, err := b.data.Facts(r.in.Target)
+	for i := range r.plan.batches {
+		b := &r.plan.batches[i]
+		facts, err := b.data.Facts(r.in.Target, r.exact(b))
 		if err != nil {
 			return nil, b.wrap(err)
 		}
@@ -214,22 +169,21 @@ func (r *records) facts() ([]logfile.Facts, error) {
 	return out, nil
 }
 
-// joined is a column of several blocks.
-func joined(n *schema.Node, all [][]*column.Vector, i int) *column.Vector {
-	if len(all) == 1 {
-		return all[0][i]
+// exact are the facts of a block all columns of which were decoded; nil for others.
+func (r *records) exact(b *batch) []logfile.Facts {
+	out := make([]logfile.Facts, len(r.in.Target.Leaves))
+	for l := range out {
+		c := r.columns[l]
+		if c == nil {
+			return nil
+		}
+		s := c.index.Span(int(b.first), int(b.first)+b.data.Rows())
+		out[l].Nulls = int64(s.E1 - s.E0 - (s.V1 - s.V0))
+		if c.vector.Leaf.Kind == column.Bytes && s.V1 > s.V0 {
+			out[l].Bytes = int64(c.vector.Off[s.V1] - c.vector.Off[s.V0])
+		}
 	}
-	entries, size := 0, 0
-	for _, vectors := range all {
-		entries, size = entries+vectors[i].Entries(), size+len(vectors[i].Buf)
-	}
-	v := column.New(n.Leaf)
-	v.Reserve(entries, size)
-	for _, vectors := range all {
-		v.Append(vectors[i], vectors[i].All())
-		vectors[i] = nil
-	}
-	return v
+	return out
 }
 
 // partial tells whether a block's records have only some of the columns.

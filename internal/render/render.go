@@ -25,7 +25,7 @@ import (
 )
 
 // Version numbers the bytes that are rendered: it grows whenever the same slice would give other ones.
-const Version = 3
+const Version = 4
 
 // Input is a file slice, and how it is to be shown.
 type Input struct {
@@ -165,24 +165,16 @@ type group struct {
 	in      *Input
 	plan    *plan
 	records *records
-	codecs  []format.CompressionCodec // by leaf
+	codecs  []format.CompressionCodec // by leaf; nil where it is the same for all
 	number  int
 	last    bool
-}
-
-// changes are those of the base rows of the group.
-func (g *group) changes() []change {
-	if len(g.plan.groups) == 0 {
-		return nil
-	}
-	return g.plan.groups[g.number]
 }
 
 func (g *group) rows() int {
 	n := 0
 	if g.in.Base != nil && len(g.plan.groups) > 0 {
 		n = int(g.in.Base.GroupRows(g.number))
-		for _, c := range g.changes() {
+		for _, c := range g.plan.groups[g.number] {
 			if c.to == drop {
 				n -= int(c.rows)
 			}
@@ -205,8 +197,8 @@ func (g *group) taken() []int32 {
 // starter starts a chunk, somewhere.
 type starter func(leaf *schema.Node, o pqfile.ChunkOptions) *pqfile.ChunkWriter
 
-// encode writes one column of the group. What is known about its values comes back for the end of the chunk.
-func (g *group) encode(start starter, leaf *schema.Node) (*pqfile.ChunkWriter, *pqfile.MinMax, error) {
+// encode writes one column of the group, all but the end of the chunk. known tells what is known about its values.
+func (g *group) encode(start starter, leaf *schema.Node) (chunk *pqfile.ChunkWriter, known func() *pqfile.MinMax, err error) {
 	if v, ok := g.in.Constants[leaf.Index]; ok {
 		return g.constant(start, leaf, v)
 	}
@@ -214,8 +206,11 @@ func (g *group) encode(start starter, leaf *schema.Node) (*pqfile.ChunkWriter, *
 	if err := c.openEncoded(); err != nil {
 		return nil, nil, c.wrap(err)
 	}
-	chunk := start(leaf, pqfile.ChunkOptions{Codec: g.codecs[leaf.Index], Dictionary: c.dict})
-	var err error
+	o := pqfile.ChunkOptions{Codec: format.Snappy, Dictionary: c.dict}
+	if g.codecs != nil {
+		o.Codec = g.codecs[leaf.Index]
+	}
+	chunk = start(leaf, o)
 	if c.encoded != nil {
 		err = c.splice(chunk)
 	} else {
@@ -224,10 +219,10 @@ func (g *group) encode(start starter, leaf *schema.Node) (*pqfile.ChunkWriter, *
 	if err != nil {
 		return nil, nil, c.wrap(err)
 	}
-	return chunk, c.minMax(), nil
+	return chunk, c.minMax, nil
 }
 
-func (g *group) constant(start starter, leaf *schema.Node, value []byte) (*pqfile.ChunkWriter, *pqfile.MinMax, error) {
+func (g *group) constant(start starter, leaf *schema.Node, value []byte) (*pqfile.ChunkWriter, func() *pqfile.MinMax, error) {
 	o := pqfile.ChunkOptions{Codec: format.Snappy}
 	m := pqfile.NewMinMax(leaf.Scalar)
 	l := leaf.Leaf
@@ -252,7 +247,7 @@ func (g *group) constant(start starter, leaf *schema.Node, value []byte) (*pqfil
 		v.AppendValue(value)
 	}
 	chunk := start(leaf, o)
-	return chunk, m, chunk.WriteRows(&pqfile.Page{Vector: v, Dict: dict})
+	return chunk, func() *pqfile.MinMax { return m }, chunk.WriteRows(&pqfile.Page{Vector: v, Dict: dict})
 }
 
 // columnWriter builds one column of one row group.
@@ -264,6 +259,7 @@ type columnWriter struct {
 	first   page                // the first page of src
 	encoded *pqfile.EncodedPage // the first page of src where pages are spliced, nil elsewhere
 	done    bool                // src had no page
+	changes []change            // of the base column
 
 	choose  *chooser
 	logged  *column.Vector // all records of the slice
@@ -331,7 +327,7 @@ func (c *columnWriter) ready() error {
 		c.fill.AppendValue(v)
 	}
 	if c.in.Base != nil && len(c.plan.groups) > 0 {
-		c.src = c.in.source(c.number, c.leaf)
+		c.src, c.changes = c.in.source(c.number, c.leaf), c.plan.changes(c.number, c.leaf)
 	}
 	return nil
 }
@@ -433,7 +429,7 @@ func (c *columnWriter) appendVersion(out *column.Vector, a int32, dict bool) {
 
 // merged is a page as the plan changes it.
 func (c *columnWriter) merged(p page, row int) *column.Vector {
-	changes := between(c.changes(), row, row+p.rows)
+	changes := between(c.changes, row, row+p.rows)
 	if len(changes) == 0 {
 		return c.filled(p.vector, p.dict)
 	}

@@ -9,11 +9,11 @@ import (
 )
 
 // sequence is the column by whose two numbers log records are weighed against base rows, nil without one.
-func (pl *planner) sequence() *schema.Node {
-	if pl.in.Sequence == "" {
+func (in *Input) sequence() *schema.Node {
+	if in.Sequence == "" {
 		return nil
 	}
-	return pl.in.Target.Find(pl.in.Sequence)
+	return in.Target.Find(in.Sequence)
 }
 
 // sequenceOf encodes a sequence such as 000003.1000, file and position of a MySQL log: it counts as two numbers

@@ -94,7 +94,7 @@ func (c *columnWriter) splice(w *pqfile.ChunkWriter) error {
 func (c *columnWriter) edit(row, rows int) ([]pqfile.Edit, bool) {
 	c.edits = c.edits[:0]
 	c.choose.looked = false
-	changes := between(c.changes(), row, row+rows)
+	changes := between(c.changes, row, row+rows)
 	c.edits = slices.Grow(c.edits, len(changes))
 	for _, e := range changes {
 		edit := pqfile.Edit{Row: int(e.row) - row, Rows: int(e.rows), With: pqfile.LeftOut}
@@ -153,14 +153,14 @@ func (in *Input) codec(p *plan, leaf *schema.Node) format.CompressionCodec {
 	var compressed, size, pages, touched int64
 	codec := file.Column(0, by.Source).Codec
 	copied := by.Identity() && pqfile.Writes(codec)
-	for g, changes := range p.groups {
+	for g := range p.groups {
 		meta := file.Column(g, by.Source)
 		copied = copied && meta.Codec == codec
 		compressed += meta.TotalCompressedSize
 		size += meta.TotalUncompressedSize
 		n := max(meta.Pages(), 1)
 		pages += n
-		touched += touchedPages(changes, max(file.GroupRows(g)/n, 1))
+		touched += touchedPages(p.changes(g, leaf), max(file.GroupRows(g)/n, 1))
 	}
 	if copied && float64(pages-touched) >= copyFrom*float64(pages) {
 		return codec

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -16,12 +17,12 @@ type versions struct {
 	plan  *plan
 	log   *merge.Log
 	added *addedRecords
-	seen  map[int]*rowView // the primitive columns of each block
-	base  *rows            // at the base row that is being matched
+	seen  *rowView // the primitive columns of the records of the log files
+	base  *rows    // at the base row that is being matched
 }
 
 func (in *Input) versions(p *plan, log *merge.Log) *versions {
-	v := &versions{in: in, plan: p, log: log, added: &addedRecords{target: in.Target}, seen: map[int]*rowView{}}
+	v := &versions{in: in, plan: p, log: log, added: &addedRecords{target: in.Target}}
 	p.batches = append(p.batches, batch{name: "merger", data: v.added, first: p.records})
 	return v
 }
@@ -94,35 +95,18 @@ func (v *versions) bytes(id int32, n *schema.Node) ([]byte, bool) {
 	if id == merge.BaseRow {
 		return v.base.get(n.Index)
 	}
-	for i := len(v.plan.batches) - 1; i >= 0; i-- {
-		b := &v.plan.batches[i]
-		if id < b.first {
-			continue
-		}
-		if b.data == block(v.added) {
-			return v.added.value(int(id-b.first), n)
-		}
-		view := v.seen[i]
-		view.at = int(id - b.first)
-		return view.get(n.Index)
+	if first := v.plan.records - int32(len(v.added.rows)); id >= first {
+		return v.added.value(int(id-first), n)
 	}
-	return nil, false
+	v.seen.at = int(id)
+	return v.seen.get(n.Index)
 }
 
 // read decodes the primitive columns of all blocks.
-func (v *versions) read() error {
-	want := v.in.primitives()
-	for i, b := range v.plan.batches {
-		if b.data == block(v.added) {
-			continue
-		}
-		vectors, err := b.data.Columns(v.in.Target, want)
-		if err != nil {
-			return b.wrap(err)
-		}
-		v.seen[i] = newRowView(want, vectors)
-	}
-	return nil
+func (v *versions) read(ctx context.Context) error {
+	columns, err := v.plan.decode(ctx, v.in.Target, v.in.primitives())
+	v.seen = &rowView{columns: columns}
+	return err
 }
 
 // addedRecords are the records that a Merger made, as a block of their own.
@@ -136,7 +120,7 @@ func (a *addedRecords) Rows() int { return len(a.rows) }
 func (a *addedRecords) Has(string) bool { return true }
 
 // Facts is not asked for: files with such records are not laid out in regions.
-func (a *addedRecords) Facts(*schema.Message) ([]logfile.Facts, error) {
+func (a *addedRecords) Facts(*schema.Message, []logfile.Facts) ([]logfile.Facts, error) {
 	return nil, errors.ErrUnsupported
 }
 
@@ -149,11 +133,9 @@ func (a *addedRecords) value(row int, n *schema.Node) ([]byte, bool) {
 	return b, err == nil
 }
 
-func (a *addedRecords) Columns(target *schema.Message, leaves []int) ([]*column.Vector, error) {
-	var out []*column.Vector
-	for _, l := range leaves {
-		n := target.Leaves[l]
-		v := column.New(n.Leaf)
+func (a *addedRecords) AppendColumns(dst []*column.Vector, target *schema.Message, leaves []int, _ logfile.Expected) error {
+	for i, l := range leaves {
+		n, v := target.Leaves[l], dst[i]
 		for row := range a.rows {
 			b, ok := a.value(row, n)
 			if !ok {
@@ -163,7 +145,6 @@ func (a *addedRecords) Columns(target *schema.Message, leaves []int) ([]*column.
 			v.AppendLevels(0, n.Leaf.MaxDef)
 			v.AppendValue(b)
 		}
-		out = append(out, v)
 	}
-	return out, nil
+	return nil
 }
