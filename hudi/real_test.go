@@ -253,6 +253,9 @@ type answer struct {
 	schema []string
 }
 
+// errUnreadable is a file that is no Parquet file.
+var errUnreadable = errors.New("does not read back")
+
 func ask(ctx context.Context, s storage.Store, o *hudi.Options, q hudi.Query) (*answer, error) {
 	table, err := hudi.Open(ctx, s, o)
 	if err != nil {
@@ -277,7 +280,7 @@ func ask(ctx context.Context, s storage.Store, o *hudi.Options, q hudi.Query) (*
 		}
 		rows, err := rowsOf(b)
 		if err != nil {
-			return nil, fmt.Errorf("%s does not read back: %w", path.Join(f.Partition(), f.Name()), err)
+			return nil, fmt.Errorf("%s %w: %w", path.Join(f.Partition(), f.Name()), errUnreadable, err)
 		}
 		if len(rows) > 0 {
 			a.rows[f.Partition()] = append(a.rows[f.Partition()], rows...)
