@@ -103,6 +103,45 @@ func TestAllowOther(t *testing.T) {
 	}
 }
 
+// TestModes: the kernel holds other users to owner and modes, whatever the
+// daemon itself may read, and no mode lets anybody write.
+func TestModes(t *testing.T) {
+	needRoot(t)
+	table := table(t, "demo")
+	if err := os.Chmod(table, 0o700); err != nil { // which the daemon may enter
+		t.Fatal(err)
+	}
+	owner, group, stranger := &syscall.Credential{Uid: 65533, Gid: 65532}, &syscall.Credential{Uid: 65531, Gid: 65534}, &syscall.Credential{Uid: 65531, Gid: 65531}
+	for _, c := range []struct {
+		file, dir string
+		may       map[*syscall.Credential]bool
+	}{
+		{"0400", "0500", map[*syscall.Credential]bool{owner: true, group: false, stranger: false}},
+		{"0440", "0550", map[*syscall.Credential]bool{owner: true, group: true, stranger: false}},
+		{"0440", "0555", map[*syscall.Credential]bool{owner: true, group: true, stranger: false}},
+		{"0666", "0777", map[*syscall.Credential]bool{owner: true, group: true, stranger: true}},
+		{"0044", "0555", map[*syscall.Credential]bool{owner: false, group: true, stranger: true}},
+	} {
+		m := mount(t, table, "--allow-other", "--uid", "65533", "--gid", "65534", "--file-mode", c.file, "--dir-mode", c.dir)
+		file := firstFile(t, m, "latest")
+		want := readFile(t, file)
+		for who, may := range c.may {
+			got, err := catAs(who, file)
+			if may && (err != nil || string(got) != want) || !may && (err == nil || len(got) > 0) {
+				t.Errorf("files %s, folders %s: %d:%d reads %d bytes, %v", c.file, c.dir, who.Uid, who.Gid, len(got), err)
+			}
+			for _, change := range []string{`echo >>"$0"`, `touch "$(dirname "$0")/new"`, `rm -f "$0"`, `chmod 0777 "$0"`} {
+				if r := command(t, who, "/bin/sh", "-c", change, file); r.code == 0 {
+					t.Errorf("files %s, folders %s: %d:%d may %s", c.file, c.dir, who.Uid, who.Gid, change)
+				}
+			}
+		}
+		if now := readFile(t, file); now != want {
+			t.Errorf("files %s: the file has changed", c.file)
+		}
+	}
+}
+
 // TestAllowOtherAsUser: fusermount3 lets a user do that only where
 // /etc/fuse.conf says so; otherwise mount must say why it failed.
 func TestAllowOtherAsUser(t *testing.T) {
