@@ -9,11 +9,11 @@ from measure import Sample, process_cpu, process_peak
 class Daemon:
     """Mounts table at mountpoint, with its cache in the folder cache."""
 
-    def __init__(self, binary, table, mountpoint, cache):
+    def __init__(self, binary, table, mountpoint, cache, *options):
         self.binary, self.mountpoint = binary, mountpoint
         os.makedirs(mountpoint, exist_ok=True)
         os.makedirs(cache, exist_ok=True)
-        self.command = [binary, "mount", "--foreground", "--log-level", "warn", "--cache-dir", cache, table, mountpoint]
+        self.command = [binary, "mount", "--foreground", "--log-level", "warn", "--cache-dir", cache, *options, table, mountpoint]
 
     def __enter__(self):
         began = time.perf_counter()

@@ -27,8 +27,8 @@ class Place:
         os.makedirs(self.path(name))
         return self.path(name)
 
-    def mount(self, table, cache):
-        return Daemon(self.binary, table, self.path("mnt"), cache)
+    def mount(self, table, cache, *options):
+        return Daemon(self.binary, table, self.path("mnt"), cache, *options)
 
     def copy(self, table, view, target):
         """Puts a view's finished files on the disk."""

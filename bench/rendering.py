@@ -10,13 +10,15 @@ def random(place, state):
     table = place.tables.path("random")
     sides = {
         "hudifs": partial(render, place, table),
+        "hudifs, lazy": partial(render, place, table, "auto"),
         "DuckDB COPY": partial(job, "duckdb_copy", table, place.path("copy.parquet")),
         "hudi-rs": partial(job, "hudi_rs_read", table),
         "DuckDB on the base files": partial(job, "duckdb_query", table, "*"),
     }
     lines = [
         Comparison(f"render a MOR slice to Parquet, 15 % of the keys touched at random, {state}", "hudifs", "DuckDB COPY", 0.6, 0.4),
-        Comparison(f"the same, to Arrow by the peer, {state}", "hudifs", "hudi-rs", 0.7, 0.45),
+        Comparison(f"the same with `--lazy=auto`, {state}", "hudifs, lazy", "DuckDB COPY"),
+        Comparison(f"the same at once, to Arrow by the peer, {state}", "hudifs", "hudi-rs", 0.7, 0.45),
         Comparison(f"the same, to Arrow by the peer, without the logs, {state}", "hudifs", "DuckDB on the base files"),
     ]
     if place.spark and state == "warm":
@@ -54,9 +56,9 @@ def wide(place):
     )
 
 
-def render(place, table):
+def render(place, table, lazy="never"):
     """The table is mounted, and all of latest/ read, so that it lies finished in the cache."""
-    with place.mount(table, place.fresh("cache")) as daemon:
+    with place.mount(table, place.fresh("cache"), "--lazy", lazy) as daemon:
         return job("read_all", place.path("mnt/latest")) + daemon.used()
 
 

@@ -14,6 +14,15 @@ type Parts struct {
 	done   func()
 }
 
+// PartsCost is about how many bytes of memory the Parts of the file hold on to: log records, encoded and decoded, and where they go.
+func (f *File) PartsCost() int64 {
+	n := int64(0)
+	for _, p := range f.parts {
+		n += p.end - p.offset
+	}
+	return 3 * n
+}
+
 // Parts plans the merge of a file that is made of parts, and writes what does not lie in parts to w, its head and footer among it. It is nil for
 // other files. ctx must last until Close.
 func (f *File) Parts(ctx context.Context, w Writer) (*Parts, error) {

@@ -3,10 +3,12 @@ package views
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sort"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/hudifs/hudifs/cache"
@@ -14,11 +16,15 @@ import (
 	"github.com/hudifs/hudifs/internal/contain"
 )
 
-// A rendered file that is made of parts is open before it is complete: a part is made when somebody reads it. When nobody has for a while the
-// rest is made, one part after the other, and the file goes into the cache as any other.
+// A rendered file that is made of parts is open before it is complete: a part is made when somebody reads it. When nobody has for a while, or
+// when many have been asked for, the rest is made, and the file goes into the cache as any other. Who begins to read where the file begins wants
+// all of it, and gets it rendered at once.
 
 // idleBeforeRest is how long nobody must have read a missing part before the rest is made: an engine reads the columns that it needs at once.
-var idleBeforeRest = 2 * time.Second
+const idleBeforeRest = 2 * time.Second
+
+// many is how many of a file's parts may be asked for before the rest is made with them: it costs less to make all at once than most of them apart.
+func many(parts int) int { return max(4, parts/3) }
 
 // maxLazy is how many files are open and incomplete at most: each keeps its log records in memory, which is bounded as well. Further ones are
 // rendered at once.
@@ -30,6 +36,7 @@ type lazyFiles struct {
 	end context.CancelFunc
 
 	memory *semaphore.Weighted // that they may take
+	idle   time.Duration       // without a reader, before the rest is made
 
 	mu    sync.Mutex
 	files map[cache.Key]*lazyFile
@@ -37,7 +44,7 @@ type lazyFiles struct {
 }
 
 func newLazyFiles(memory int64) *lazyFiles {
-	l := &lazyFiles{files: map[cache.Key]*lazyFile{}, memory: semaphore.NewWeighted(memory)}
+	l := &lazyFiles{files: map[cache.Key]*lazyFile{}, memory: semaphore.NewWeighted(memory), idle: idleBeforeRest}
 	l.run, l.end = context.WithCancel(context.Background())
 	return l
 }
@@ -63,6 +70,7 @@ type lazyFile struct {
 
 	mu    sync.Mutex
 	state []*making // by part; nil is not begun
+	asked int       // parts that readers have asked for
 	left  int       // parts that are not made
 }
 
@@ -72,10 +80,9 @@ type making struct {
 	err  error
 }
 
-// open gives a handle of a file, or nil where it is better rendered at once.
-func (l *lazyFiles) open(ctx context.Context, f *file, size int64) (Handle, error) {
-	key := f.key()
-	z := l.join(f, key, size)
+// begun gives a file that is begun, with a reference of its own; nil where it is better rendered at once.
+func (l *lazyFiles) begun(ctx context.Context, f *file, size int64) (*lazyFile, error) {
+	z := l.join(f, f.key(), size)
 	if z == nil {
 		return nil, nil
 	}
@@ -89,7 +96,7 @@ func (l *lazyFiles) open(ctx context.Context, f *file, size int64) (Handle, erro
 		l.leave(z)
 		return nil, nil // to render it at once works, or fails for a reason of its own
 	}
-	return &lazyHandle{z: z}, nil
+	return z, nil
 }
 
 // join takes a reference of the file of a key, and begins it if it is not there.
@@ -100,7 +107,7 @@ func (l *lazyFiles) join(f *file, key cache.Key, size int64) *lazyFile {
 		z.refs++
 		return z
 	}
-	if len(l.files) >= maxLazy || l.run.Err() != nil || !l.memory.TryAcquire(f.file.Cost()) {
+	if len(l.files) >= maxLazy || l.run.Err() != nil || !l.memory.TryAcquire(f.file.PartsCost()) {
 		return nil
 	}
 	z := &lazyFile{f: f, set: l, key: key, ready: make(chan struct{}), news: make(chan struct{}, 1), refs: 2}
@@ -126,7 +133,7 @@ func (l *lazyFiles) leave(z *lazyFile) {
 	if z.partial != nil {
 		_ = z.partial.Close() // it has no more to say
 	}
-	l.memory.Release(z.f.file.Cost())
+	l.memory.Release(z.f.file.PartsCost())
 }
 
 // live is the life of a file: it is begun, parts are made for its readers, then the rest.
@@ -161,29 +168,44 @@ func (z *lazyFile) begin(ctx context.Context, size int64) error {
 	})
 }
 
-// rest waits until nobody reads missing parts, makes the others and puts the file into the cache.
+// rest waits until nobody reads missing parts, or many have been asked for, makes the others and puts the file into the cache.
 func (z *lazyFile) rest(ctx context.Context) error {
-	for idle := false; !idle && z.incomplete(); {
+	for idle := false; !idle && z.waits(); {
 		select {
 		case <-z.news:
-		case <-time.After(idleBeforeRest):
+		case <-time.After(z.set.idle):
 			idle = true
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for part := range z.state {
-		if err := z.need(ctx, part); err != nil {
-			return err
-		}
+		group.Go(func() error { return z.need(ctx, part) })
 	}
-	return z.partial.Publish(ctx, z.key)
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return z.partial.Publish(z.set.run, z.key)
 }
 
-func (z *lazyFile) incomplete() bool {
+// waits tells whether the rest is better left until somebody asks for it.
+func (z *lazyFile) waits() bool {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	return z.left > 0
+	return z.left > 0 && z.asked < many(len(z.state))
+}
+
+// ask makes a part for a reader.
+func (z *lazyFile) ask(ctx context.Context, part int) error {
+	z.mu.Lock()
+	if z.state[part] == nil {
+		z.asked++
+	}
+	z.mu.Unlock()
+	z.tell()
+	return z.need(ctx, part)
 }
 
 // need waits until a part is made. It is made for all who wait, so none of them can end that; what failed is made again for who comes next.
@@ -225,68 +247,102 @@ func (z *lazyFile) tell() {
 	}
 }
 
-// lazyHandle is open on an incomplete file.
+// lazyHandle is open on a file that may be incomplete. What it reads first decides how the file is made.
 type lazyHandle struct {
-	z      *lazyFile
-	closed sync.Once
+	set  *lazyFiles
+	f    *file
+	size int64
 
-	mu    sync.Mutex
-	whole Handle // the same file, rendered at once: nil unless parts could not be made
+	lock   chan struct{} // has a token while somebody looks at what follows
+	z      *lazyFile     // nil until something was read, and where the file is rendered at once
+	whole  Handle        // the file, rendered at once; nil elsewhere
+	closed bool
+}
+
+func newLazyHandle(l *lazyFiles, f *file, size int64) *lazyHandle {
+	return &lazyHandle{set: l, f: f, size: size, lock: make(chan struct{}, 1)}
 }
 
 func (h *lazyHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
-	if err := h.make(ctx, off, off+int64(len(p))); err != nil {
+	want := some
+	if off == 0 {
+		want = all
+	}
+	z, whole, err := h.open(ctx, want)
+	if err != nil {
+		return 0, err
+	}
+	if whole == nil {
+		if err := z.read(ctx, off, off+int64(len(p))); err == nil {
+			return atEnd(z.partial.File().ReadAt(p, off))
+		}
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		whole, err := h.instead(ctx)
-		if err != nil {
+		if _, whole, err = h.open(ctx, instead); err != nil {
 			return 0, err
 		}
-		return whole.ReadAt(ctx, p, off)
 	}
-	return atEnd(h.z.partial.File().ReadAt(p, off))
+	return whole.ReadAt(ctx, p, off)
 }
 
-// make makes the parts that lie between two offsets.
-func (h *lazyHandle) make(ctx context.Context, off, end int64) error {
-	parts := h.z.parts
-	first := sort.Search(parts.Len(), func(i int) bool {
-		from, size := parts.Range(i)
+// wanted is what somebody wants to read.
+type wanted int
+
+const (
+	some    wanted = iota
+	all            // of the file, probably
+	instead        // of parts that could not be made, in memory where the disk is full
+)
+
+// open gives the file that is made of parts or, if it is not nil, the whole to be read instead.
+func (h *lazyHandle) open(ctx context.Context, want wanted) (z *lazyFile, whole Handle, err error) {
+	select {
+	case h.lock <- struct{}{}:
+		defer func() { <-h.lock }()
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	if h.z == nil && h.whole == nil && want == some {
+		if h.z, err = h.set.begun(ctx, h.f, h.size); err != nil {
+			return nil, nil, err
+		}
+	}
+	if h.whole == nil && (h.z == nil || want == instead) {
+		h.whole, err = h.f.openWhole(ctx, h.size)
+	}
+	return h.z, h.whole, err
+}
+
+// read makes the parts that lie between two offsets.
+func (z *lazyFile) read(ctx context.Context, off, end int64) error {
+	first := sort.Search(z.parts.Len(), func(i int) bool {
+		from, size := z.parts.Range(i)
 		return from+size > off
 	})
-	for i := first; i < parts.Len(); i++ {
-		if from, _ := parts.Range(i); from >= end {
+	for i := first; i < z.parts.Len(); i++ {
+		if from, _ := z.parts.Range(i); from >= end {
 			break
 		}
-		h.z.tell()
-		if err := h.z.need(ctx, i); err != nil {
+		if err := z.ask(ctx, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// instead gives the file as the cache has it, in memory where the disk is full.
-func (h *lazyHandle) instead(ctx context.Context) (Handle, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.whole == nil {
-		whole, err := h.z.f.openWhole(ctx, h.z.partial.Size())
-		if err != nil {
-			return nil, err
-		}
-		h.whole = whole
+func (h *lazyHandle) Close() error {
+	h.lock <- struct{}{}
+	defer func() { <-h.lock }()
+	if h.closed {
+		return nil
 	}
-	return h.whole, nil
-}
-
-func (h *lazyHandle) Close() (err error) {
-	h.closed.Do(func() {
-		h.z.set.leave(h.z)
-		if h.whole != nil {
-			err = h.whole.Close()
-		}
-	})
-	return err
+	h.closed = true
+	if h.z != nil {
+		h.set.leave(h.z)
+	}
+	if h.whole != nil {
+		return h.whole.Close()
+	}
+	return nil
 }

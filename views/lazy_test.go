@@ -113,7 +113,11 @@ func lazyTree(t testing.TB, dir string, lazy bool, budget int64) (*views.Tree, *
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { disk.Close() })
-	return openTree(t, fileStore(t, dir), &views.Options{Cache: disk, Lazy: lazy, NoMetadataTable: true}), disk
+	tree := openTree(t, fileStore(t, dir), &views.Options{Cache: disk, Lazy: lazy, NoMetadataTable: true})
+	if lazy {
+		tree.SetIdle(time.Hour)
+	}
+	return tree, disk
 }
 
 // merged are the rendered files of the latest view. They are not opened.
@@ -141,7 +145,6 @@ func merged(t testing.TB, tree *views.Tree) map[string]views.File {
 }
 
 func TestLazyFilesHaveTheSameBytes(t *testing.T) {
-	defer views.SetIdleBeforeRest(time.Hour)()
 	dir := t.TempDir()
 	put(t, dir, grown(t))
 	whole, _ := lazyTree(t, dir, false, 0)
@@ -205,26 +208,66 @@ func readInPieces(t *testing.T, f views.File, want []byte) {
 }
 
 func TestTheRestOfALazyFileIsMadeWhenNobodyReads(t *testing.T) {
-	defer views.SetIdleBeforeRest(time.Millisecond)()
+	dir := t.TempDir()
+	put(t, dir, grown(t))
+	tree, disk := lazyTree(t, dir, true, 0)
+	tree.SetIdle(time.Millisecond)
+	files := merged(t, tree)
+	for _, f := range files {
+		readFrom(t, f, 1<<10, 1)
+	}
+	waitFor(t, func() bool { return disk.Stats().Entries == len(files) })
+}
+
+// readFrom opens a file and reads some of it.
+func readFrom(t *testing.T, f views.File, off int64, n int) {
+	t.Helper()
+	h, err := f.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := h.ReadAt(t.Context(), make([]byte, n), off); got != n || err != nil {
+		t.Errorf("%d bytes at %d: %d were read, %v", n, off, got, err)
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheRestOfALazyFileIsMadeWithMuchOfIt(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, grown(t))
 	tree, disk := lazyTree(t, dir, true, 0)
 	files := merged(t, tree)
 	for _, f := range files {
-		h, err := f.Open(t.Context())
+		attr, err := f.Attr(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Close(); err != nil {
-			t.Fatal(err)
-		}
+		readFrom(t, f, 1, int(attr.Size)/4*3)
 	}
 	waitFor(t, func() bool { return disk.Stats().Entries == len(files) })
+	if s := disk.Stats(); s.Renders > 0 {
+		t.Errorf("%d files were rendered at once", s.Renders)
+	}
+}
+
+// Who reads from the beginning gets the file at once: cp and cat go on to its end.
+func TestLazyFilesAreRenderedForWhoBeginsAtTheBeginning(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, grown(t))
+	tree, disk := lazyTree(t, dir, true, 0)
+	files := merged(t, tree)
+	for _, f := range files {
+		readFrom(t, f, 0, 4)
+	}
+	if s := disk.Stats(); int(s.Renders) != len(files) || s.Entries != len(files) {
+		t.Errorf("%d of %d files were rendered at once, %d are kept", s.Renders, len(files), s.Entries)
+	}
 }
 
 // Where the disk is full the file is rendered into memory, and a handle that is open goes on there.
 func TestLazyFilesOnAFullDisk(t *testing.T) {
-	defer views.SetIdleBeforeRest(time.Hour)()
 	dir := t.TempDir()
 	put(t, dir, grown(t))
 	whole, _ := lazyTree(t, dir, false, 0)
@@ -235,9 +278,21 @@ func TestLazyFilesOnAFullDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := content(t.Context(), other[p])
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: other bytes, %v", p, err)
+		h, err := other[p].Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len(want))
+		for _, off := range []int{len(want) / 2, 0} {
+			if n, err := h.ReadAt(t.Context(), got[off:], int64(off)); n != len(got)-off || err != nil {
+				t.Errorf("%s: %d bytes from %d, %v", p, n, off, err)
+			}
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: other bytes", p)
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 	if disk.Stats().Fallbacks == 0 {
@@ -247,7 +302,6 @@ func TestLazyFilesOnAFullDisk(t *testing.T) {
 
 // A reader who gives up takes nothing from others.
 func TestLazyReadersGiveUp(t *testing.T) {
-	defer views.SetIdleBeforeRest(time.Hour)()
 	dir := t.TempDir()
 	put(t, dir, grown(t))
 	tree, _ := lazyTree(t, dir, true, 0)

@@ -107,7 +107,7 @@ func addMountFlags(f *pflag.FlagSet) {
 	f.Int64("gid", -1, "group `id` that owns the files (default: of who mounts)")
 	f.String("file-mode", "0444", "permissions of files")
 	f.String("dir-mode", "0555", "permissions of folders")
-	f.String("lazy", "never", "when the columns of large merged files are made: auto (each when it is first read), never (all at once)")
+	f.String("lazy", "auto", "when the columns of large merged files are made: auto (each when it is first read), never (all at once)")
 	f.Duration("poll-interval", 2*time.Second, "how often to look for new commits")
 	f.Duration("grace", time.Hour, "how long a file that latest has listed can still be opened by its name")
 	f.String("log-file", "", "`file` to log to (default: log/<mountpoint>.log in the cache folder)")

@@ -32,6 +32,13 @@ func (in *Input) Bound() (size int64, ok bool, err error) {
 		return 0, false, err
 	}
 	size += int64(len(pqfile.Head))
+	regions, err := in.inRegions(func() ([]pqfile.Added, int64, error) { return added, shared, nil })
+	if err != nil {
+		return 0, false, err
+	}
+	if regions {
+		size += int64(in.apart()*groups+1) * (in.gap() + regionPage)
+	}
 	for g := range groups {
 		for i, leaf := range in.Target.Leaves {
 			n, ok := in.chunkBound(g, leaf, added[i])

@@ -22,40 +22,69 @@ var (
 )
 
 // InRegions tells whether each column chunk of the file lies in a region whose place is known before the chunk is made. It follows from the slice alone.
-func (in *Input) InRegions() (bool, error) {
+func (in *Input) InRegions() (bool, error) { return in.inRegions(in.added) }
+
+// inRegions is InRegions where it may be known already what the log files may add.
+func (in *Input) inRegions(added func() (added []pqfile.Added, shared int64, err error)) (bool, error) {
 	if err := in.prepare(); err != nil {
 		return false, err
 	}
 	if in.Base == nil || in.Merger != nil || len(in.Target.Leaves) < regionsFromColumns {
 		return false, nil
 	}
-	size, apart := int64(0), 0
-	for g := range in.Base.Groups() {
-		for i := range in.Base.Schema.Leaves {
-			size += in.Base.Column(g, i).TotalUncompressedSize
-		}
-	}
-	for _, leaf := range in.Target.Leaves {
-		if in.isApart(leaf) {
-			apart++
-		}
-	}
-	if size < regionsFromBytes || 2*apart < len(in.Target.Leaves) {
+	if in.baseSize() < regionsFromBytes || 2*in.apart() < len(in.Target.Leaves) {
 		return false, nil
 	}
-	added, shared, err := in.added()
+	add, shared, err := added()
 	if err != nil {
 		return false, err
 	}
 	for g := range in.Base.Groups() {
 		for i, leaf := range in.Target.Leaves {
-			if n, ok := in.chunkBound(g, leaf, added[i]); !ok || n+2*shared > pqfile.MaxRegion {
+			if n, ok := in.chunkBound(g, leaf, add[i]); !ok || n+2*shared > pqfile.MaxRegion {
 				return false, nil
 			}
 		}
 	}
 	return true, nil
 }
+
+// apart is how many columns lie in regions.
+func (in *Input) apart() int {
+	n := 0
+	for _, leaf := range in.Target.Leaves {
+		if in.isApart(leaf) {
+			n++
+		}
+	}
+	return n
+}
+
+// baseSize is how many bytes the base file has, decompressed.
+func (in *Input) baseSize() (size int64) {
+	for g := range in.Base.Groups() {
+		for i := range in.Base.Schema.Leaves {
+			size += in.Base.Column(g, i).TotalUncompressedSize
+		}
+	}
+	return size
+}
+
+// Regions begin with a page of memory, and have a gap before them, so that who reads one need not wait for the next: the kernel reads whole pages, and
+// reads ahead, up to twice 128 KiB beyond what is asked for.
+const (
+	regionPage = 4 << 10
+	maxGap     = 256 << 10
+)
+
+// gap is what lies between regions, and before the footer: a quarter of a region of usual size, if it need not be more.
+func (in *Input) gap() int64 {
+	regions := int64(max(in.apart()*in.Base.Groups(), 1))
+	return min(max(in.baseSize()/regions/4, regionPage), maxGap)
+}
+
+// behind is where a region begins behind so many bytes.
+func behind(end, gap int64) int64 { return (end + gap + regionPage - 1) / regionPage * regionPage }
 
 // isApart tells whether the chunks of a column are made in regions, by themselves. Others are made when the layout is.
 func (in *Input) isApart(leaf *schema.Node) bool {
@@ -71,6 +100,7 @@ type Layout struct {
 	parts  []part
 	footer []byte
 	end    int64 // of the chunks
+	gap    int64 // between regions
 }
 
 // part is a chunk that is made by itself.
@@ -92,7 +122,7 @@ func (in *Input) layout(ctx context.Context, w io.WriterAt, keep []int) (*Layout
 		return nil, err
 	}
 	m.records.single = true
-	l := &Layout{m: m, looked: map[int]bool{}, end: int64(len(pqfile.Head))}
+	l := &Layout{m: m, looked: map[int]bool{}, end: int64(len(pqfile.Head)), gap: in.gap()}
 	for _, leaf := range in.pruning() {
 		l.looked[leaf] = true
 	}
@@ -146,7 +176,7 @@ func (l *Layout) place(w io.WriterAt, g *group, leaf *schema.Node, facts logfile
 	if err != nil {
 		return nil, err
 	}
-	region.Offset = l.end
+	region.Offset = behind(l.end, l.gap)
 	l.parts = append(l.parts, part{g, leaf, region})
 	r := l.known(g, leaf, facts)
 	r.Leaf, r.Region, r.Rows = leaf, region, int64(g.rows())
@@ -183,7 +213,7 @@ func (l *Layout) known(g *group, leaf *schema.Node, facts logfile.Facts) *pqfile
 }
 
 // Needed is the smallest size that the file fits in.
-func (l *Layout) Needed() int64 { return l.end + int64(len(l.footer)) }
+func (l *Layout) Needed() int64 { return l.end + l.gap + int64(len(l.footer)) }
 
 // WriteEnds writes head and footer of the file, of size bytes.
 func (l *Layout) WriteEnds(w io.WriterAt, size int64) error {
