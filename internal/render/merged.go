@@ -47,32 +47,13 @@ func (m *Merged) Rows(group int) int { return m.group(group).rows() }
 func (m *Merged) Column(group int, leaf *schema.Node, take func(*column.Vector) error) error {
 	g := m.group(group)
 	if v, ok := m.in.Constants[leaf.Index]; ok {
-		return g.repeated(leaf, v, take)
+		return constantPages(leaf.Leaf, v, g.rows(), take)
 	}
 	c := columnWriter{group: g, leaf: leaf}
 	if err := c.open(); err != nil {
 		return c.wrap(err)
 	}
 	return c.wrap(c.pages(&plainPages{take: take, dict: c.dict, plain: column.New(leaf.Leaf)}))
-}
-
-func (g *group) repeated(leaf *schema.Node, value []byte, take func(*column.Vector) error) error {
-	v := column.New(leaf.Leaf)
-	for left := g.rows(); left > 0; left -= v.Entries() {
-		v.Reset()
-		for range min(left, pqfile.PageRows) {
-			if value == nil {
-				v.AppendLevels(0, 0)
-				continue
-			}
-			v.AppendLevels(0, leaf.Leaf.MaxDef)
-			v.AppendValue(value)
-		}
-		if err := take(v); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // plainPages hands pages on with the values that their numbers stand for.

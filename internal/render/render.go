@@ -237,17 +237,31 @@ func (g *group) constant(start starter, leaf *schema.Node, value []byte) (*pqfil
 		l.Kind, l.Size = column.Int32, 0
 		value = make([]byte, 4)
 	}
-	v := column.New(l)
-	for range g.rows() {
-		if value == nil {
-			v.AppendLevels(0, 0)
-			continue
-		}
-		v.AppendLevels(0, l.MaxDef)
-		v.AppendValue(value)
-	}
 	chunk := start(leaf, o)
-	return chunk, func() *pqfile.MinMax { return m }, chunk.WriteRows(&pqfile.Page{Vector: v, Dict: dict})
+	err := constantPages(l, value, g.rows(), func(v *column.Vector) error { return chunk.WriteRows(&pqfile.Page{Vector: v, Dict: dict}) })
+	return chunk, func() *pqfile.MinMax { return m }, err
+}
+
+// constantPages hands on vectors of so many rows in all with the same value, null where it is nil.
+func constantPages(l column.Leaf, value []byte, rows int, take func(*column.Vector) error) error {
+	v := column.New(l)
+	for left := rows; left > 0; left -= v.Entries() {
+		if n := min(left, pqfile.PageRows); n != v.Entries() {
+			v.Reset()
+			for range n {
+				if value == nil {
+					v.AppendLevels(0, 0)
+					continue
+				}
+				v.AppendLevels(0, l.MaxDef)
+				v.AppendValue(value)
+			}
+		}
+		if err := take(v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // columnWriter builds one column of one row group.

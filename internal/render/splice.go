@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -65,6 +66,10 @@ func (s *source) nextEncoded() (*pqfile.EncodedPage, error) {
 
 // splice writes the pages of the base column with the changes of the plan, then the inserts.
 func (c *columnWriter) splice(w *pqfile.ChunkWriter) error {
+	if edits, ok := editLists.Get().(*[]pqfile.Edit); ok {
+		c.edits = *edits
+	}
+	defer func() { editLists.Put(&c.edits) }()
 	levels, _ := c.src.by.Levels()
 	with := pqfile.Values{Plain: c.logged, Numbers: c.indexes, Index: c.index}
 	row := 0
@@ -89,6 +94,9 @@ func (c *columnWriter) splice(w *pqfile.ChunkWriter) error {
 	}
 	return c.rest(w, row)
 }
+
+// editLists are those of columns that are done.
+var editLists sync.Pool // of *[]pqfile.Edit
 
 // edit gives the changes of a page as edits of this column. It is false where the values of base rows decide.
 func (c *columnWriter) edit(row, rows int) ([]pqfile.Edit, bool) {
