@@ -7,14 +7,14 @@ import (
 
 // Counters says what was asked of a store, whether it succeeded or not.
 type Counters struct {
-	Opens, Lists, Reads int64 // calls
-	Bytes               int64 // returned by reads
+	Opens, Lists, Stats, Reads int64 // calls
+	Bytes                      int64 // returned by reads
 }
 
 // Counting is a Store that counts what is asked of the one below.
 type Counting struct {
-	base                       Store
-	opens, lists, reads, bytes atomic.Int64
+	base                              Store
+	opens, lists, stats, reads, bytes atomic.Int64
 }
 
 // NewCounting returns a Counting over s that starts at zero.
@@ -24,10 +24,13 @@ func NewCounting(s Store) *Counting {
 
 // Counters returns the counts so far. Under concurrent use they are not of one moment.
 func (c *Counting) Counters() Counters {
-	return Counters{Opens: c.opens.Load(), Lists: c.lists.Load(), Reads: c.reads.Load(), Bytes: c.bytes.Load()}
+	return Counters{Opens: c.opens.Load(), Lists: c.lists.Load(), Stats: c.stats.Load(), Reads: c.reads.Load(), Bytes: c.bytes.Load()}
 }
 
-var _ Store = (*Counting)(nil)
+var (
+	_ Store = (*Counting)(nil)
+	_ Namer = (*Counting)(nil)
+)
 
 // Open implements Store.
 func (c *Counting) Open(ctx context.Context, path string) (Object, error) {
@@ -43,6 +46,18 @@ func (c *Counting) Open(ctx context.Context, path string) (Object, error) {
 func (c *Counting) List(ctx context.Context, dir string) ([]Entry, error) {
 	c.lists.Add(1)
 	return c.base.List(ctx, dir)
+}
+
+// Names implements Namer. It counts as a list.
+func (c *Counting) Names(ctx context.Context, dir string) ([]Entry, error) {
+	c.lists.Add(1)
+	return Names(ctx, c.base, dir)
+}
+
+// Stat implements Namer.
+func (c *Counting) Stat(ctx context.Context, name string) (Entry, error) {
+	c.stats.Add(1)
+	return Stat(ctx, c.base, name)
 }
 
 type countingObject struct {

@@ -78,3 +78,19 @@ func (s sub) List(ctx context.Context, dir string) ([]Entry, error) {
 	}
 	return s.base.List(ctx, full)
 }
+
+func (s sub) Names(ctx context.Context, dir string) ([]Entry, error) {
+	full, err := Join(s.dir, dir)
+	if err != nil {
+		return nil, fmt.Errorf("list: %w", err)
+	}
+	return Names(ctx, s.base, full)
+}
+
+func (s sub) Stat(ctx context.Context, name string) (Entry, error) {
+	full, err := Join(s.dir, name)
+	if err != nil {
+		return Entry{}, fmt.Errorf("stat: %w", err)
+	}
+	return Stat(ctx, s.base, full)
+}

@@ -35,7 +35,10 @@ type Store struct {
 	closed bool
 }
 
-var _ storage.Store = (*Store)(nil)
+var (
+	_ storage.Store = (*Store)(nil)
+	_ storage.Namer = (*Store)(nil)
+)
 
 // Open returns the folder dir as a store. A relative dir is relative to the working directory of this moment.
 func Open(dir string) (*Store, error) {

@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T, files map[string][]byte) storage.
 		{"Listing", testListing},
 		{"ListingAgreesWithOpen", testListingAgreesWithOpen},
 		{"LargeFolder", testListingAgreesWithOpen},
+		{"NamesAgreeWithListing", testNamesAgreeWithListing},
 		{"NotExist", testNotExist},
 		{"InvalidPaths", testInvalidPaths},
 		{"Cancelled", testCancelled},
@@ -222,16 +223,55 @@ func testListingAgreesWithOpen(t *testing.T, s storage.Store, files map[string][
 	}
 }
 
+func testNamesAgreeWithListing(t *testing.T, s storage.Store, _ map[string][]byte) {
+	for dirs := []string{""}; len(dirs) > 0; dirs = dirs[1:] {
+		dir := dirs[0]
+		want, err := s.List(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := storage.Names(t.Context(), s, dir)
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("Names(%q) has %d entries, %v, the listing %d", dir, len(got), err, len(want))
+		}
+		for i, e := range got {
+			w := want[i]
+			if e.Name != w.Name || e.Dir != w.Dir || e.Size != w.Size && e.Size != storage.Unknown {
+				t.Errorf("Names(%q)[%d] = %+v, the listing has %+v", dir, i, e, w)
+			}
+			path, err := storage.Join(dir, e.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			one, err := storage.Stat(t.Context(), s, path)
+			if e.Dir {
+				dirs = append(dirs, path)
+				if !errors.Is(err, storage.ErrNotExist) {
+					t.Errorf("Stat(%q) of a folder = %+v, %v, want ErrNotExist", path, one, err)
+				}
+			} else if err != nil || one.Name != w.Name || one.Size != w.Size || !one.ModTime.Equal(w.ModTime) {
+				t.Errorf("Stat(%q) = %+v, %v, the listing has %+v", path, one, err, w)
+			}
+		}
+	}
+}
+
 // What is not there is no fs.ErrNotExist: above stores that means a name that a front end was asked for.
 func testNotExist(t *testing.T, s storage.Store, _ map[string][]byte) {
 	for _, path := range []string{"", "a", "nope", "a/nope", "nope/nope", "one/below", "bi", strings.Repeat("n", 300)} {
 		if o, err := s.Open(t.Context(), path); !errors.Is(err, storage.ErrNotExist) || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Open(%q) = %v, %v, want storage.ErrNotExist alone", path, o, err)
 		}
+		if e, err := storage.Stat(t.Context(), s, path); !errors.Is(err, storage.ErrNotExist) || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Stat(%q) = %v, %v, want storage.ErrNotExist alone", path, e, err)
+		}
 	}
 	for _, dir := range []string{"nope", "a/nope", "one", "one/below", "bi", strings.Repeat("n", 300)} {
 		if e, err := s.List(t.Context(), dir); !errors.Is(err, storage.ErrNotExist) || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("List(%q) = %v, %v, want storage.ErrNotExist alone", dir, e, err)
+		}
+		if e, err := storage.Names(t.Context(), s, dir); !errors.Is(err, storage.ErrNotExist) || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Names(%q) = %v, %v, want storage.ErrNotExist alone", dir, e, err)
 		}
 	}
 }
@@ -246,6 +286,14 @@ func testInvalidPaths(t *testing.T, s storage.Store, _ map[string][]byte) {
 		if !errors.Is(err, storage.ErrPath) || errors.Is(err, storage.ErrNotExist) {
 			t.Errorf("List(%.20q): %v, want ErrPath", path, err)
 		}
+		_, err = storage.Names(t.Context(), s, path)
+		if !errors.Is(err, storage.ErrPath) || errors.Is(err, storage.ErrNotExist) {
+			t.Errorf("Names(%.20q): %v, want ErrPath", path, err)
+		}
+		_, err = storage.Stat(t.Context(), s, path)
+		if !errors.Is(err, storage.ErrPath) || errors.Is(err, storage.ErrNotExist) {
+			t.Errorf("Stat(%.20q): %v, want ErrPath", path, err)
+		}
 	}
 }
 
@@ -258,6 +306,12 @@ func testCancelled(t *testing.T, s storage.Store, _ map[string][]byte) {
 	}
 	if _, err := s.List(ctx, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("List after the context ended: %v", err)
+	}
+	if _, err := storage.Names(ctx, s, ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("Names after the context ended: %v", err)
+	}
+	if _, err := storage.Stat(ctx, s, "one"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Stat after the context ended: %v", err)
 	}
 	if n, err := o.ReadAt(ctx, make([]byte, 1), 0); n != 0 || !errors.Is(err, context.Canceled) {
 		t.Errorf("ReadAt after the context ended: %d, %v", n, err)
