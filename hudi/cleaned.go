@@ -94,6 +94,7 @@ func (v *View) checkUndone(ctx context.Context, now *timeline.Timeline) error {
 type cleanCheck struct {
 	*listing
 	history  []timeline.Instant
+	shown    map[timeline.FileGroup]string // the instants of the slices that were looked at; nil until it was needed
 	archived map[timeline.FileGroup]string // replaced by archived instants; nil until it was needed
 }
 
@@ -124,6 +125,9 @@ func (c *cleanCheck) file(ctx context.Context, clean, partition, name string) er
 		g.FileID, instant = l.FileID, l.Instant
 	} else {
 		return nil
+	}
+	if c.shown == nil {
+		c.shown = c.listing.shown()
 	}
 	s := c.v.scope
 	if s.at != "" && instant > s.at || instant < c.shown[g] || !c.v.st.tl.IsCommitted(instant) {

@@ -104,7 +104,11 @@ func (v *View) listDifference(ctx context.Context) (*content, error) {
 		return nil, err
 	}
 	d.find(before, after)
-	return v.contentOf(d.files(), d.output), nil
+	files, err := d.files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.contentOf(files, d.output), nil
 }
 
 // keyLeaves are the columns that make up a row's key: the meta field, or where the table does not fill it those that it is made of.
@@ -180,14 +184,14 @@ func (f *File) sameSlice(o *File) bool {
 	if f.broken != nil || o.broken != nil || (f.base == nil) != (o.base == nil) {
 		return false
 	}
-	if f.base != nil && (f.base.Name != o.base.Name || f.base.Size != o.base.Size) {
+	if f.base != nil && f.base.Name != o.base.Name {
 		return false
 	}
 	return slices.Equal(f.parts, o.parts) && slices.Equal(f.instants, o.instants)
 }
 
 // files makes the files of all partitions.
-func (d *differences) files() []*File {
+func (d *differences) files(ctx context.Context) ([]*File, error) {
 	var out []*File
 	for _, partition := range slices.Sorted(maps.Keys(d.parts)) {
 		p := d.parts[partition]
@@ -197,6 +201,9 @@ func (d *differences) files() []*File {
 		for side, files := range [][]*File{p.before, p.after} {
 			for _, s := range files {
 				s.target = d.table
+				if err := s.findSize(ctx); err != nil {
+					return nil, err
+				}
 				s.identify()
 				fmt.Fprintf(h, "%d %x\n", side, s.id)
 				f.instants = append(f.instants, s.Instant())
@@ -212,7 +219,7 @@ func (d *differences) files() []*File {
 		f.name = fmt.Sprintf("%s_%s_%s.parquet", differenceFile, hex.EncodeToString(f.id[:6]), f.Instant())
 		out = append(out, f)
 	}
-	return out
+	return out, nil
 }
 
 func (p *differing) input() *rowdiff.Input {

@@ -11,6 +11,8 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/hudifs/hudifs/internal/fsview"
@@ -40,7 +42,18 @@ type File struct {
 	made      maker // of a file that is no file slice; nil for others
 
 	size lazy.Value[int64]
+	// baseBytes is the size of the base file and one more, where the listing did not tell it and it was found later; 0 before.
+	baseBytes atomic.Int64
+	// fit is what the base file's footer says of asIs.
+	fit atomic.Int32
 }
+
+// What is known of whether a base file can be served as it is.
+const (
+	fitUnknown = iota
+	fits
+	misfits
+)
 
 // part is a stretch of a log file.
 type part struct {
@@ -148,23 +161,63 @@ func (f *File) scanOne(ctx context.Context, p string, size int64) (*logfile.Log,
 	return logfile.Scan(storage.ReaderAt(ctx, o), size)
 }
 
+// baseSize is the size of the base file, which is found at its first use where the listing did not tell it.
+func (f *File) baseSize(ctx context.Context) (int64, error) {
+	if n := f.knownBaseSize(); n != storage.Unknown {
+		return n, nil
+	}
+	e, err := storage.Stat(ctx, f.v.t.store, path.Join(f.partition, f.base.Name))
+	if err != nil {
+		return 0, err
+	}
+	f.baseBytes.CompareAndSwap(0, e.Size+1)
+	return f.knownBaseSize(), nil
+}
+
+func (f *File) knownBaseSize() int64 {
+	if f.base.Size != storage.Unknown {
+		return f.base.Size
+	}
+	return f.baseBytes.Load() - 1
+}
+
+// findSize finds the sizes that decide a file's name. One that is served as it is has the name of its base file.
+func (f *File) findSize(ctx context.Context) (err error) {
+	if f.base != nil && !f.asIs {
+		f.base.Size, err = f.baseSize(ctx)
+	}
+	return err
+}
+
 // footer reads the base file's footer, for what it says: its pages can't be read through it.
 func (f *File) footer(ctx context.Context) (*pqfile.File, error) {
-	p := path.Join(f.partition, f.base.Name)
-	key := fmt.Sprintf("footer %s %d", p, f.base.Size)
+	size, err := f.baseSize(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprintf("footer %s %d", path.Join(f.partition, f.base.Name), size)
 	if m, ok := f.v.t.opts.Memo.Get(key); ok {
 		return m.(*pqfile.File), nil
 	}
+	m, err := f.readFooter(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	f.v.t.opts.Memo.Put(key, m, int64(1024+len(m.Schema.Leaves)*(512+512*m.Groups())))
+	return m, nil
+}
+
+func (f *File) readFooter(ctx context.Context, size int64) (*pqfile.File, error) {
+	p := path.Join(f.partition, f.base.Name)
 	o, err := f.v.t.store.Open(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	defer o.Close()
-	m, err := pqfile.Open(storage.ReaderAt(ctx, o), f.base.Size)
+	m, err := pqfile.Open(storage.ReaderAt(ctx, o), size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
-	f.v.t.opts.Memo.Put(key, m, int64(1024+len(m.Schema.Leaves)*(512+512*m.Groups())))
 	return m, nil
 }
 
@@ -196,18 +249,17 @@ func (v *View) emptyFile(target *schema.Message) *File {
 	return f
 }
 
-// identify finds the file's ID, from everything that decides its bytes and nothing else, and its name.
+// identify finds the file's ID, from everything that decides its bytes and nothing else, and its name. That of a file which is served as it is
+// was found with the slice.
 func (f *File) identify() {
+	if f.asIs {
+		f.name = f.base.Name
+		return
+	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%d\npartition %q\n", render.Version, f.partition)
 	if f.base != nil {
 		fmt.Fprintf(h, "base %q %d\n", f.base.Name, f.base.Size)
-	}
-	if f.asIs {
-		fmt.Fprintln(h, "as it is")
-		h.Sum(f.id[:0])
-		f.name = f.base.Name
-		return
 	}
 	for _, p := range f.parts {
 		fmt.Fprintf(h, "log %q %d %d\n", p.file, p.offset, p.end)
@@ -240,6 +292,17 @@ func (f *File) Partition() string { return f.partition }
 
 // ID names the file's bytes: equal IDs, equal bytes, on every host.
 func (f *File) ID() [32]byte { return f.id }
+
+// idAsIs is the ID of a base file that is served as it is. Its name says which one it is, as Hudi gives none twice; its size would have to be
+// asked for, for each file that is listed.
+func idAsIs(partition, name string) [32]byte {
+	b := make([]byte, 0, 512)
+	b = strconv.AppendInt(b, render.Version, 10)
+	b = append(b, "\nas it is "...)
+	b = strconv.AppendInt(b, int64(len(partition)), 10)
+	b = append(append(append(append(b, ' '), partition...), '/'), name...)
+	return sha256.Sum256(b)
+}
 
 // Instant is the newest instant that contributes to the file.
 func (f *File) Instant() string {
@@ -283,7 +346,7 @@ func (f *File) Source() int64 {
 	}
 	n := int64(0)
 	if f.base != nil {
-		n = f.base.Size
+		n = max(f.knownBaseSize(), 0)
 	}
 	for _, p := range f.parts {
 		n += p.end - p.offset
@@ -320,15 +383,31 @@ func (f *File) Base(ctx context.Context) (p string, ok bool, err error) {
 	if !f.asIs {
 		return "", false, nil
 	}
-	m, err := f.footer(ctx)
-	if err != nil {
-		return "", false, class(err)
+	if f.fit.Load() == fitUnknown {
+		size, err := f.baseSize(ctx)
+		if err != nil {
+			return "", false, class(err)
+		}
+		// Nobody needs the footer again: it is not kept.
+		m, err := f.readFooter(ctx, size)
+		if err != nil {
+			return "", false, class(err)
+		}
+		f.setFit(f.admitted(m))
 	}
 	// The name was given in the belief that all base files of one instant are alike; the bytes need no belief.
-	if !f.admitted(m) {
+	if f.fit.Load() == misfits {
 		return "", false, nil
 	}
 	return path.Join(f.partition, f.base.Name), true, nil
+}
+
+func (f *File) setFit(ok bool) {
+	if ok {
+		f.fit.Store(fits)
+	} else {
+		f.fit.Store(misfits)
+	}
 }
 
 // Size is the exact number of bytes of the file. It is known before anything is merged: a rendered file has a hole where it
@@ -340,7 +419,8 @@ func (f *File) Size(ctx context.Context) (size int64, bounded bool, err error) {
 		return 0, true, err
 	}
 	if ok {
-		return f.base.Size, true, nil
+		size, err = f.baseSize(ctx)
+		return size, true, class(err)
 	}
 	bounded = true
 	size, err = f.size.Get(ctx, func(ctx context.Context) (n int64, err error) {

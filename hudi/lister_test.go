@@ -2,10 +2,12 @@ package hudi_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"path"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hudifs/hudifs/hudi"
@@ -129,6 +131,11 @@ func latest(t *testing.T, s storage.Store) []*hudi.File {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newest(t, table)
+}
+
+func newest(t *testing.T, table *hudi.Table) []*hudi.File {
+	t.Helper()
 	v, err := table.View(t.Context(), hudi.Latest())
 	if err != nil {
 		t.Fatal(err)
@@ -218,5 +225,76 @@ func TestColumnStats(t *testing.T) {
 		if stats, err := off.ColumnStats(t.Context()); stats != nil || err != nil {
 			t.Errorf("%s: %d statistics without a metadata table, %v", zipped, len(stats), err)
 		}
+	}
+}
+
+// nameless is a store for which sizes cost more than names.
+type nameless struct {
+	*storagetest.Mem
+	stats atomic.Int32
+}
+
+func (n *nameless) Names(ctx context.Context, dir string) ([]storage.Entry, error) {
+	entries, err := n.List(ctx, dir)
+	for i := range entries {
+		if !entries[i].Dir {
+			entries[i].Size = storage.Unknown
+		}
+	}
+	return entries, err
+}
+
+func (n *nameless) Stat(ctx context.Context, name string) (storage.Entry, error) {
+	n.stats.Add(1)
+	return storage.Stat(ctx, n.Mem, name)
+}
+
+// A view has the same files, of the same bytes and sizes, where only names are cheap to list.
+func TestSizesAreAskedForLater(t *testing.T) {
+	saved := 0
+	for _, file := range tabletest.All(t) {
+		s := unzip(t, file)
+		sized, err := hudi.Open(t.Context(), s, &hudi.Options{NoMetadataTable: true})
+		if err != nil {
+			continue
+		}
+		n := &nameless{Mem: s}
+		named, err := hudi.Open(t.Context(), n, &hudi.Options{NoMetadataTable: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		instants, err := sized.Timeline(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		queries := []hudi.Query{hudi.Latest(), hudi.ReadOptimized()}
+		for _, i := range instants {
+			queries = append(queries, hudi.AsOf(i.Time), hudi.Incremental(i.Time, ""), hudi.Difference(i.Time, "latest"))
+		}
+		for _, q := range queries {
+			if a, b := fingerprint(t, sized, q), fingerprint(t, named, q); a != b {
+				t.Errorf("%s: %v\n sized %s\n named %s", file, q, a, b)
+			}
+		}
+		if !strings.Contains(fingerprint(t, sized, hudi.Latest()), ".parquet ") {
+			continue
+		}
+		asked, want, got := n.stats.Load(), newest(t, sized), newest(t, named)
+		if len(got) != len(want) {
+			t.Fatalf("%s: %d files, want %d", file, len(got), len(want))
+		}
+		for i, f := range got {
+			a, _, err := f.Size(t.Context())
+			b, _, wantErr := want[i].Size(t.Context())
+			if a != b || (err == nil) != (wantErr == nil) || f.Source() != want[i].Source() {
+				t.Errorf("%s: %s has %d bytes of %d, %v; want %d of %d, %v", file, f.Name(), a, f.Source(), err, b, want[i].Source(), wantErr)
+			}
+		}
+		if n.stats.Load() > asked {
+			saved++
+		}
+	}
+	if saved == 0 {
+		t.Error("no size was left to be asked for")
 	}
 }

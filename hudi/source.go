@@ -74,7 +74,11 @@ func (o *opener) base(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.in.Base, err = pqfile.Open(storage.ReaderAt(ctx, base), f.base.Size); err != nil {
+	size, err := f.baseSize(ctx)
+	if err != nil {
+		return err
+	}
+	if o.in.Base, err = pqfile.Open(storage.ReaderAt(ctx, base), size); err != nil {
 		return fmt.Errorf("%s: %w", p, err)
 	}
 	o.in.BaseName, o.in.BaseInstant, o.in.BaseNames = p, f.base.Instant, f.v.evolved.names(f.base.Instant)

@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"sync/atomic"
+	"strings"
+	"sync"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/hudifs/hudifs/internal/contain"
 	"github.com/hudifs/hudifs/internal/fsview"
 	"github.com/hudifs/hudifs/internal/lazy"
 	"github.com/hudifs/hudifs/internal/pqfile"
@@ -20,12 +17,8 @@ import (
 	"github.com/hudifs/hudifs/storage"
 )
 
-const (
-	// atOnce is how many folders or footers of one view are read at once.
-	atOnce = 16
-	// maxFiles bounds the files of a view. They take half a kilobyte of memory each.
-	maxFiles = 1 << 22
-)
+// maxFiles bounds the files of a view. They take half a kilobyte of memory each.
+const maxFiles = 1 << 22
 
 // View is the answer to a query, frozen at the moment it was made: a set of files, all of one Parquet schema. It may be used from many
 // goroutines.
@@ -139,13 +132,17 @@ func (v *View) show(ctx context.Context) ([]*File, *schema.Message, error) {
 	return files, target, err
 }
 
-// contentOf sorts files by partition. A view without files has an empty one.
+// contentOf sorts files by partition, in which they come in order. A view without files has an empty one.
 func (v *View) contentOf(files []*File, target *schema.Message) *content {
 	c := &content{target: target, files: map[string][]*File{}}
-	for _, f := range files {
-		c.files[f.partition] = append(c.files[f.partition], f)
+	for len(files) > 0 {
+		p, n := files[0].partition, 1
+		for n < len(files) && files[n].partition == p {
+			n++
+		}
+		c.files[p], files = files[:n:n], files[n:]
+		c.partitions = append(c.partitions, p)
 	}
-	c.partitions = slices.Sorted(maps.Keys(c.files))
 	if len(c.partitions) == 0 {
 		c.files[""] = []*File{v.emptyFile(target)}
 		c.partitions = []string{""}
@@ -226,107 +223,128 @@ type listing struct {
 	lister   fsview.Lister
 	replaced map[timeline.FileGroup]string
 
-	shown     map[timeline.FileGroup]string // the instants of the slices that were looked at
-	unsettled error                         // says which folder went while it was listed, nil where none did
+	groups    []partitionGroups // of all partitions
+	unsettled error             // says which folder went while it was listed, nil where none did
+}
+
+// partitionGroups are the file groups of a partition, with the files that the view has of them.
+type partitionGroups struct {
+	partition string
+	groups    []fsview.Group
+	files     []*File
 }
 
 // list finds the files of all partitions. A folder that goes meanwhile is storage.ErrNotExist.
 func (l *listing) list(ctx context.Context) ([]*File, error) {
-	partitions, err := l.lister.Partitions(ctx)
+	var mu sync.Mutex
+	l.groups = nil
+	count := 0
+	// A file that is served as it is needs no size to be listed.
+	sizes := l.v.scope.only != nil
+	err := l.lister.Walk(ctx, sizes, func(partition string, entries []storage.Entry) error {
+		format := fsview.Format{Version: l.v.st.config.Version, Base: fsview.Parquet}
+		groups, err := fsview.Groups(ctx, l.v.st.tl, format, partition, entries)
+		if err != nil {
+			return err
+		}
+		files, err := l.files(ctx, groups)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if count += len(files); count > maxFiles {
+			return fmt.Errorf("%w: %v: more than %d files", ErrUnsupported, l.v.query, maxFiles)
+		}
+		l.groups = append(l.groups, partitionGroups{partition, groups, files})
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	var count atomic.Int64
-	found := make([][]*File, len(partitions))
-	shown := make([]map[timeline.FileGroup]string, len(partitions))
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
-	for i, p := range partitions {
-		g.Go(contain.Func(func() (err error) {
-			found[i], shown[i], err = l.v.partition(gctx, l.lister, p, l.replaced)
-			if err == nil && count.Add(int64(len(found[i]))) > maxFiles {
-				err = fmt.Errorf("%w: %v: more than %d files", ErrUnsupported, l.v.query, maxFiles)
-			}
-			return err
-		}))
+	slices.SortFunc(l.groups, func(a, b partitionGroups) int { return strings.Compare(a.partition, b.partition) })
+	files := make([]*File, 0, count)
+	for i := range l.groups {
+		files = append(files, l.groups[i].files...)
+		l.groups[i].files = nil
 	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	l.shown = map[timeline.FileGroup]string{}
-	for _, m := range shown {
-		maps.Copy(l.shown, m)
-	}
-	return slices.Concat(found...), nil
+	return files, nil
 }
 
-// partition finds the files of a partition, and the instant of each slice that was looked at.
-func (v *View) partition(
-	ctx context.Context, l fsview.Lister, partition string, replaced map[timeline.FileGroup]string,
-) (files []*File, shown map[timeline.FileGroup]string, err error) {
-	groups, err := v.groups(ctx, l, partition)
-	if err != nil {
-		return nil, nil, err
-	}
-	shown = map[timeline.FileGroup]string{}
-	for _, group := range groups {
-		id := timeline.FileGroup{Partition: partition, FileID: group.FileID}
-		if r, ok := replaced[id]; ok && (v.scope.at == "" || r <= v.scope.at) {
-			continue
-		}
-		s, ok := group.At(v.scope.at)
+// files finds the files that the view has of some file groups.
+func (l *listing) files(ctx context.Context, groups []fsview.Group) ([]*File, error) {
+	all := make([]File, len(groups))
+	files := make([]*File, 0, len(groups))
+	for i := range groups {
+		s, ok := l.slice(&groups[i])
 		if !ok {
 			continue
 		}
-		shown[id] = s.Instant
-		f, err := v.file(ctx, id, s)
-		if err != nil {
-			return nil, nil, err
-		}
-		if f != nil {
+		f := &all[i]
+		f.v, f.partition, f.fileID = l.v, groups[i].Partition, groups[i].FileID
+		if ok, err := f.take(ctx, s); err != nil {
+			return nil, err
+		} else if ok {
 			files = append(files, f)
 		}
 	}
-	return files, shown, nil
+	return files, nil
 }
 
-func (v *View) groups(ctx context.Context, l fsview.Lister, partition string) ([]fsview.Group, error) {
-	files, err := l.Files(ctx, partition)
-	if err != nil {
-		return nil, err
-	}
-	return fsview.Groups(ctx, v.st.tl, fsview.Format{Version: v.st.config.Version, Base: fsview.Parquet}, partition, files)
-}
-
-// file makes the file of a slice, nil where the slice has no row in the view.
-func (v *View) file(ctx context.Context, g timeline.FileGroup, s fsview.Slice) (*File, error) {
-	f := &File{v: v, partition: g.Partition, fileID: g.FileID, base: s.Base}
-	if v.scope.only != nil && s.Base != nil && s.Base.Instant < v.scope.only[0] {
-		f.base = nil // it was written before the range begins
-	}
-	if !v.scope.baseOnly {
-		if err := f.takeLogs(ctx, s.Logs); err != nil {
-			return nil, err
+// slice is the slice that the view shows of a file group.
+func (l *listing) slice(g *fsview.Group) (fsview.Slice, bool) {
+	at := l.v.scope.at
+	if len(l.replaced) > 0 {
+		if r, ok := l.replaced[timeline.FileGroup{Partition: g.Partition, FileID: g.FileID}]; ok && (at == "" || r <= at) {
+			return fsview.Slice{}, false
 		}
 	}
-	if f.base == nil && len(f.logs) == 0 {
-		return nil, nil
+	return g.At(at)
+}
+
+// shown are the instants of the slices that were looked at.
+func (l *listing) shown() map[timeline.FileGroup]string {
+	out := map[timeline.FileGroup]string{}
+	for _, p := range l.groups {
+		for i := range p.groups {
+			if s, ok := l.slice(&p.groups[i]); ok {
+				out[timeline.FileGroup{Partition: p.partition, FileID: p.groups[i].FileID}] = s.Instant
+			}
+		}
 	}
-	return f, nil
+	return out
+}
+
+// take makes the file that of a slice, and tells whether that has a row in the view.
+func (f *File) take(ctx context.Context, s fsview.Slice) (bool, error) {
+	f.base = s.Base
+	if only := f.v.scope.only; only != nil && s.Base != nil && s.Base.Instant < only[0] {
+		f.base = nil // it was written before the range begins
+	}
+	if !f.v.scope.baseOnly {
+		if err := f.takeLogs(ctx, s.Logs); err != nil {
+			return false, err
+		}
+	}
+	if f.base != nil && len(f.logs) == 0 {
+		f.id = idAsIs(f.partition, f.base.Name)
+	}
+	return f.base != nil || len(f.logs) > 0, nil
 }
 
 // reference is the Parquet schema of the base file with the greatest instant, partition and file id, nil without any that can be read.
 func (v *View) reference(ctx context.Context, files []*File) (*schema.Message, error) {
-	var based []*File
-	for _, f := range files {
-		if f.base != nil {
-			based = append(based, f)
+	unreadable := map[*File]bool{}
+	for {
+		var f *File
+		for _, g := range files {
+			if g.base != nil && (f == nil || newer(g, f)) && !unreadable[g] {
+				f = g
+			}
 		}
-	}
-	slices.SortFunc(based, func(a, b *File) int {
-		return cmp.Or(cmp.Compare(b.base.Instant, a.base.Instant), cmp.Compare(b.partition, a.partition), cmp.Compare(b.fileID, a.fileID))
-	})
-	for _, f := range based {
+		if f == nil {
+			return nil, nil
+		}
 		m, err := f.footer(ctx)
 		if err == nil {
 			return v.evolved.names(f.base.Instant).Message(m.Schema), nil
@@ -334,8 +352,13 @@ func (v *View) reference(ctx context.Context, files []*File) (*schema.Message, e
 		if passing(ctx, err) {
 			return nil, err
 		}
+		unreadable[f] = true
 	}
-	return nil, nil
+}
+
+// newer orders files by the instants of their base files, then their partitions and file ids.
+func newer(a, b *File) bool {
+	return cmp.Or(cmp.Compare(a.base.Instant, b.base.Instant), cmp.Compare(a.partition, b.partition), cmp.Compare(a.fileID, b.fileID)) > 0
 }
 
 // schemaOfFiles is the table's schema where neither a commit nor the configuration states it: that of the newest data file.
@@ -367,39 +390,67 @@ func (v *View) schemaOfFiles(ctx context.Context, files []*File) (*schema.Type, 
 	return v.withMeta(&schema.Type{Kind: schema.Record}), nil
 }
 
-// settle decides which files are served as they are. Base files of one instant come from one writer with one schema, so one
-// footer for each instant tells of all of them.
+// settle decides which files are served as they are.
 func (v *View) settle(ctx context.Context, files []*File, target *schema.Message) ([]*File, error) {
-	admitted := map[string]bool{}
-	known := map[string]bool{}
-	out := files[:0:0]
+	var w writers
+	out := make([]*File, 0, len(files))
 	for _, f := range slices.Backward(files) {
 		f.target = target
+		some := true
 		if f.base != nil && len(f.logs) == 0 {
-			some, whole := true, true
-			var m *pqfile.File
-			if i := f.base.Instant; v.scope.only != nil || !known[i] {
-				var err error
-				if m, err = f.footer(ctx); passing(ctx, err) {
-					return nil, err
-				}
-				if err == nil && !known[i] {
-					known[i], admitted[i] = true, f.admitted(m)
-				}
+			var err error
+			if some, f.asIs, err = w.settle(ctx, f); err != nil {
+				return nil, err
 			}
-			if v.scope.only != nil {
-				some, whole = inRange(m, v.scope)
-			}
-			if !some {
-				continue
-			}
-			f.asIs = whole && (admitted[f.base.Instant] || !known[f.base.Instant])
+		}
+		if !some {
+			continue
+		}
+		if err := f.findSize(ctx); err != nil {
+			return nil, err
 		}
 		f.identify()
 		out = append(out, f)
 	}
 	slices.Reverse(out)
 	return out, nil
+}
+
+// writers tells of instants whether their base files can be served as they are. Those of one instant come from one writer with one schema, so
+// one footer for each instant tells of all of them.
+type writers struct {
+	known    map[string]bool // whether they are admitted
+	instant  string          // that was asked for last
+	admitted bool            // whether its are
+	asked    bool            // whether a footer told so
+}
+
+// settle tells whether a base file has some rows of the view, and whether it is served as it is.
+func (w *writers) settle(ctx context.Context, f *File) (some, asIs bool, err error) {
+	only := f.v.scope.only != nil
+	if !only && w.asked && f.base.Instant == w.instant {
+		return true, w.admitted, nil
+	}
+	admitted, known := w.known[f.base.Instant]
+	var m *pqfile.File
+	if only || !known {
+		if m, err = f.footer(ctx); passing(ctx, err) {
+			return false, false, err
+		}
+		if err == nil && !known {
+			admitted, known = f.admitted(m), true
+			if w.known == nil {
+				w.known = map[string]bool{}
+			}
+			w.known[f.base.Instant] = admitted
+		}
+	}
+	w.instant, w.admitted, w.asked = f.base.Instant, admitted, known
+	some, whole := true, true
+	if only {
+		some, whole = inRange(m, f.v.scope)
+	}
+	return some, whole && (admitted || !known), nil
 }
 
 // inRange tells from a footer's statistics whether a base file has some rows of a range, and whether it has no others.

@@ -110,32 +110,52 @@ func isInstant(s, extension string) bool {
 // Groups sorts the files of a partition into file groups and these into slices. What isn't committed and what is no file of the
 // table is left out. Groups come ordered by file id.
 func Groups(ctx context.Context, tl Timeline, format Format, partition string, files []storage.Entry) ([]Group, error) {
-	b := builder{tl: tl, format: format, partition: partition, groups: map[string]*parts{}}
+	b := builder{tl: tl, format: format, partition: partition, bases: make([]BaseFile, 0, len(files))}
 	for _, f := range files {
-		if f.Dir {
-			continue
-		}
-		if err := b.add(ctx, f); err != nil {
-			return nil, err
+		if !f.Dir {
+			b.add(f)
 		}
 	}
-	var out []Group
-	for _, id := range slices.Sorted(maps.Keys(b.groups)) {
-		g := Group{Partition: partition, FileID: id}
-		var err error
-		if format.Version >= 8 {
-			g.Slices, err = b.byCompletion(ctx, b.groups[id])
-		} else {
-			g.Slices = byName(b.groups[id])
+	byID(b.bases, func(f *BaseFile) string { return f.FileID })
+	byID(b.logs, func(f *LogFile) string { return f.FileID })
+	out := make([]Group, 0, len(b.bases))
+	alone := make([]Slice, len(b.bases)) // one for each base file, which most groups consist of
+	for bases, logs := b.bases, b.logs; len(bases)+len(logs) > 0; {
+		id := ""
+		if len(bases) > 0 {
+			id = bases[0].FileID
 		}
-		if err != nil {
+		if len(logs) > 0 && (len(bases) == 0 || logs[0].FileID < id) {
+			id = logs[0].FileID
+		}
+		nb, nl := 0, 0
+		for nb < len(bases) && bases[nb].FileID == id {
+			nb++
+		}
+		for nl < len(logs) && logs[nl].FileID == id {
+			nl++
+		}
+		g := Group{Partition: partition, FileID: id}
+		if nb == 1 && nl == 0 {
+			alone[0] = Slice{Instant: bases[0].Instant, Base: &bases[0]}
+			g.Slices, alone = alone[:1:1], alone[1:]
+		} else if err := b.slice(ctx, &g, bases[:nb], logs[:nl]); err != nil {
 			return nil, err
 		}
 		if len(g.Slices) > 0 {
 			out = append(out, g)
 		}
+		bases, logs = bases[nb:], logs[nl:]
 	}
 	return out, nil
+}
+
+// byID orders files by their file id, and those of one as they were. Files that are sorted by name nearly are.
+func byID[F any](files []F, id func(*F) string) {
+	order := func(a, b F) int { return strings.Compare(id(&a), id(&b)) }
+	if !slices.IsSortedFunc(files, order) {
+		slices.SortStableFunc(files, order)
+	}
 }
 
 // parts are the files of one group.
@@ -148,48 +168,61 @@ type builder struct {
 	tl        Timeline
 	format    Format
 	partition string
-	groups    map[string]*parts
+	bases     []BaseFile
+	logs      []LogFile
+	committed string // the instant that was found committed last
 }
 
-func (b *builder) group(id string) *parts {
-	g := b.groups[id]
-	if g == nil {
-		g = &parts{bases: map[string]BaseFile{}}
-		b.groups[id] = g
+func (b *builder) isCommitted(instant string) bool {
+	if instant == b.committed {
+		return true
 	}
-	return g
+	if !b.tl.IsCommitted(instant) {
+		return false
+	}
+	b.committed = instant
+	return true
 }
 
-func (b *builder) add(ctx context.Context, e storage.Entry) error {
+func (b *builder) add(e storage.Entry) {
 	if base, ok := ParseBase(e.Name, b.format.Base); ok {
-		if !b.tl.IsCommitted(base.Instant) {
-			return nil
+		if b.isCommitted(base.Instant) {
+			base.Size = e.Size
+			b.bases = append(b.bases, base)
 		}
-		base.Size = e.Size
-		g := b.group(base.FileID)
-		if _, twice := g.bases[base.Instant]; twice {
+		return
+	}
+	name, ok := logfile.ParseName(e.Name)
+	if !ok || name.CDC || name.Ext != "log" || !isInstant(name.Instant, b.format.Base) {
+		return
+	}
+	if b.format.Version < 8 || b.isCommitted(name.Instant) {
+		b.logs = append(b.logs, LogFile{Name: name, File: e.Name, Size: e.Size})
+	}
+}
+
+// slice sorts the files of one group into slices.
+func (b *builder) slice(ctx context.Context, g *Group, bases []BaseFile, logs []LogFile) (err error) {
+	p := &parts{bases: make(map[string]BaseFile, len(bases)), logs: logs}
+	for _, base := range bases {
+		if _, twice := p.bases[base.Instant]; twice {
 			// A task that was tried twice may leave two files; the commit says which one counts.
 			name, err := b.tl.BaseFile(ctx, base.Instant, b.partition, base.FileID)
 			if err != nil {
 				return err
 			}
 			if name != "" && name != base.Name {
-				return nil
+				continue
 			}
 		}
-		g.bases[base.Instant] = base
-		return nil
+		p.bases[base.Instant] = base
 	}
-	name, ok := logfile.ParseName(e.Name)
-	if !ok || name.CDC || name.Ext != "log" || !isInstant(name.Instant, b.format.Base) {
-		return nil
+	if b.format.Version >= 8 {
+		g.Slices, err = b.byCompletion(ctx, p)
+	} else {
+		g.Slices = byName(p)
 	}
-	if b.format.Version >= 8 && !b.tl.IsCommitted(name.Instant) {
-		return nil
-	}
-	g := b.group(name.FileID)
-	g.logs = append(g.logs, LogFile{Name: name, File: e.Name, Size: e.Size})
-	return nil
+	return err
 }
 
 // byName makes slices by the base instant in the names, as up to table version 7.

@@ -34,7 +34,7 @@ func newEndless(width int) *endless {
 func TestEndlessTables(t *testing.T) {
 	for width, limit := range map[int]int64{1: 4 << 20, 1000: 1 << 30} {
 		hostiletest.Allocates(t, limit, func() {
-			if _, err := fsview.NewPlain(newEndless(width)).Partitions(t.Context()); !errors.Is(err, fsview.ErrUnsupported) {
+			if _, err := partitions(t.Context(), fsview.NewPlain(newEndless(width))); !errors.Is(err, fsview.ErrUnsupported) {
 				t.Errorf("%d folders in each: %v", width, err)
 			}
 		})
@@ -54,7 +54,7 @@ func TestOddNames(t *testing.T) {
 		paths = append(paths, name+"/.hoodie_partition_metadata", name+"/f")
 	}
 	p := fsview.NewPlain(mem(paths...))
-	found, err := p.Partitions(t.Context())
+	found, err := partitions(t.Context(), p)
 	if err != nil || len(found) != len(odd) {
 		t.Fatalf("%q, %v", found, err)
 	}

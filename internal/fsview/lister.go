@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hudifs/hudifs/internal/contain"
+	"github.com/hudifs/hudifs/internal/logfile"
 	"github.com/hudifs/hudifs/storage"
 )
 
@@ -20,9 +21,11 @@ var ErrUnsupported = errors.New("not supported")
 
 // Lister lists the partitions of a table and the files in them.
 type Lister interface {
-	// Partitions are the partition paths relative to the table, sorted; "" is that of a table without partitions.
-	Partitions(ctx context.Context) ([]string, error)
-	// Files are the files of a partition, committed or not, sorted by name.
+	// Walk calls each for every partition, from several goroutines at once and in no order: with its path relative to the table, which is
+	// "" in a table without partitions, and its files, committed or not, sorted by name. Unless sizes are asked for, those of base files may
+	// be storage.Unknown where a partition has no log files.
+	Walk(ctx context.Context, sizes bool, each func(partition string, files []storage.Entry) error) error
+	// Files are the files of a partition with their sizes, committed or not, sorted by name.
 	Files(ctx context.Context, partition string) ([]storage.Entry, error)
 }
 
@@ -42,15 +45,14 @@ type Plain struct{ store storage.Store }
 // NewPlain makes a lister of the table at the root of a store.
 func NewPlain(s storage.Store) *Plain { return &Plain{store: s} }
 
-// Partitions walks the table. A folder that is removed meanwhile is storage.ErrNotExist: it may have been a partition.
-func (p *Plain) Partitions(ctx context.Context) ([]string, error) {
+// Walk implements Lister. A folder that is removed meanwhile is storage.ErrNotExist: it may have been a partition.
+func (p *Plain) Walk(ctx context.Context, sizes bool, each func(partition string, files []storage.Entry) error) error {
 	var mu sync.Mutex
-	var found []string
 	seen := 0 // folders that were found
 	level := []string{""}
 	for depth := 0; len(level) > 0; depth++ {
 		if depth > deepest {
-			return nil, fmt.Errorf("%w: %s: folders nested deeper than %d", ErrUnsupported, level[0], deepest)
+			return fmt.Errorf("%w: %s: folders nested deeper than %d", ErrUnsupported, level[0], deepest)
 		}
 		var next []string
 		g, ctx := errgroup.WithContext(ctx)
@@ -60,17 +62,21 @@ func (p *Plain) Partitions(ctx context.Context) ([]string, error) {
 				if err := ctx.Err(); err != nil {
 					return err // others have failed
 				}
-				entries, err := p.store.List(ctx, dir)
+				entries, err := storage.Names(ctx, p.store, dir)
 				if err != nil {
 					return err
 				}
 				partition, below := folders(dir, entries)
+				if partition {
+					if (sizes || hasLogs(entries)) && slices.ContainsFunc(entries, unsized) {
+						if entries, err = p.store.List(ctx, dir); err != nil {
+							return err
+						}
+					}
+					return each(dir, entries)
+				}
 				mu.Lock()
 				defer mu.Unlock()
-				if partition {
-					found = append(found, dir)
-					return nil
-				}
 				if seen += len(below); seen > maxFolders {
 					return fmt.Errorf("%w: more than %d folders", ErrUnsupported, maxFolders)
 				}
@@ -79,12 +85,24 @@ func (p *Plain) Partitions(ctx context.Context) ([]string, error) {
 			}))
 		}
 		if err := g.Wait(); err != nil {
-			return nil, err
+			return err
 		}
 		level = next
 	}
-	slices.Sort(found)
-	return found, nil
+	return nil
+}
+
+func unsized(e storage.Entry) bool { return e.Size == storage.Unknown }
+
+// hasLogs tells whether there may be log files. What is made of those has a name that their sizes decide.
+func hasLogs(entries []storage.Entry) bool {
+	return slices.ContainsFunc(entries, func(e storage.Entry) bool {
+		if !strings.HasPrefix(e.Name, ".") {
+			return false
+		}
+		_, ok := logfile.ParseName(e.Name)
+		return ok
+	})
 }
 
 // folders tells whether a listing is that of a partition, and which folders below it may hold some.
@@ -106,7 +124,7 @@ func isPartitionMeta(name string) bool {
 	return ok && (rest == "" || strings.HasPrefix(rest, "."))
 }
 
-// Files lists one folder.
+// Files implements Lister: it lists one folder.
 func (p *Plain) Files(ctx context.Context, partition string) ([]storage.Entry, error) {
 	return p.store.List(ctx, partition)
 }

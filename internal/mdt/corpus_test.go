@@ -57,11 +57,11 @@ func eachTable(t *testing.T, f func(t *testing.T, s *storagetest.Mem, tl *timeli
 func TestBothListersAgree(t *testing.T) {
 	eachTable(t, func(t *testing.T, s *storagetest.Mem, tl *timeline.Timeline, m *Table) {
 		plain := fsview.NewPlain(s)
-		got, err := m.Partitions(t.Context())
+		got, err := partitions(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := plain.Partitions(t.Context())
+		want, err := partitions(t.Context(), plain)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("partitions %q, want %q, %v", got, want, err)
 		}
@@ -126,11 +126,11 @@ func TestColumnStatsAgreeWithFiles(t *testing.T) {
 			return
 		}
 		at := map[string]string{}
-		partitions, err := m.Partitions(t.Context())
+		found, err := partitions(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range partitions {
+		for _, p := range found {
 			files, err := m.Files(t.Context(), p)
 			if err != nil {
 				t.Fatal(err)

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/hudifs/hudifs/internal/avro"
+	"github.com/hudifs/hudifs/internal/contain"
 	"github.com/hudifs/hudifs/internal/fsview"
 	"github.com/hudifs/hudifs/internal/lazy"
 	"github.com/hudifs/hudifs/internal/timeline"
@@ -25,6 +28,8 @@ const (
 	allPartitions  = "__all_partitions__"
 	// maxFiles bounds the files that records list, each as often as one does. They take some hundred bytes of memory.
 	maxFiles = 1 << 23
+
+	walkAtOnce = 16 // partitions
 
 	// rootPartition stands for the path "" in keys and names.
 	rootPartition = "."
@@ -138,18 +143,23 @@ func (t *Table) load(ctx context.Context) (map[string][]storage.Entry, error) {
 	return l.files, l.unusable
 }
 
-// Partitions are the partition paths of the table.
-func (t *Table) Partitions(ctx context.Context) ([]string, error) {
+// Walk implements fsview.Lister. All sizes are known.
+func (t *Table) Walk(ctx context.Context, _ bool, each func(partition string, files []storage.Entry) error) error {
 	listing, err := t.load(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := make([]string, 0, len(listing))
-	for p := range listing {
-		out = append(out, p)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(walkAtOnce)
+	for partition, files := range listing {
+		g.Go(contain.Func(func() error {
+			if err := ctx.Err(); err != nil {
+				return err // others have failed
+			}
+			return each(partition, slices.Clone(files))
+		}))
 	}
-	slices.Sort(out)
-	return out, nil
+	return g.Wait()
 }
 
 // Files are the files of a partition, without times. A partition that the table does not have is storage.ErrNotExist.
