@@ -17,6 +17,7 @@ type listing struct {
 	n       *node
 	entries []views.Entry
 	next    int // 0 is ".", 1 is "..", then the entries
+	current fuse.DirEntry
 }
 
 var (
@@ -35,30 +36,23 @@ func (n *node) OpendirHandle(ctx context.Context, _ uint32) (fs.FileHandle, uint
 	return l, 0, 0
 }
 
-// load lists the directory. The kernel fails a whole listing over one impossible name without saying which; here it is said.
+// load lists the directory.
 func (l *listing) load(ctx context.Context) error {
 	dir, ok := l.n.now.Load().node.(views.Dir)
 	if !ok {
 		return fmt.Errorf("listing of what is no directory")
 	}
-	entries, err := ask(ctx, l.n.m, dir.Entries, nil)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.Name == "" || e.Name == "." || e.Name == ".." || len(e.Name) > 255 || strings.ContainsAny(e.Name, "/\x00") {
-			return fmt.Errorf("entry %q cannot be a file name", e.Name)
-		}
-	}
-	l.entries = entries
-	return nil
+	var err error
+	l.entries, err = ask(ctx, l.n.m, dir.Entries, nil)
+	return err
 }
 
 func (l *listing) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) {
 	if l.next >= len(l.entries)+2 {
 		return nil, 0
 	}
-	e := &fuse.DirEntry{Mode: syscall.S_IFDIR, Off: uint64(l.next + 1)}
+	l.current = fuse.DirEntry{Mode: syscall.S_IFDIR, Off: uint64(l.next + 1)}
+	e := &l.current
 	switch l.next {
 	case 0:
 		e.Name, e.Ino = ".", l.n.StableAttr().Ino
@@ -68,7 +62,10 @@ func (l *listing) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) {
 			e.Ino = parent.StableAttr().Ino
 		}
 	default:
-		entry := l.entries[l.next-2]
+		entry := &l.entries[l.next-2]
+		if !possible(entry.Name) {
+			return nil, l.n.m.fail("readdir", l.n.path(), fmt.Errorf("entry %q cannot be a file name", entry.Name))
+		}
 		e.Name, e.Ino = entry.Name, entry.Inode
 		if !entry.Dir {
 			e.Mode = syscall.S_IFREG
@@ -76,6 +73,11 @@ func (l *listing) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) {
 	}
 	l.next++
 	return e, 0
+}
+
+// possible tells what may be a file's name. The kernel fails a whole listing over one that may not, without saying which.
+func possible(name string) bool {
+	return name != "" && name != "." && name != ".." && len(name) <= 255 && strings.IndexByte(name, '/') < 0 && strings.IndexByte(name, 0) < 0
 }
 
 // Seekdir goes to an earlier offset; rewinding looks anew, as POSIX demands.

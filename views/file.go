@@ -3,6 +3,7 @@ package views
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -19,12 +20,13 @@ import (
 type file struct {
 	tab  *table
 	file *hudi.File
+	name string // in its folder
 }
 
 // inode follows from the file's ID, so that equal bytes of a table share the page cache wherever they are shown.
 func (f *file) inode() uint64 {
 	id := f.file.ID()
-	return inodeOf("file", f.tab.path, string(id[:]))
+	return possible(binary.BigEndian.Uint64(id[:]) ^ f.tab.seed)
 }
 
 func (f *file) Attr(ctx context.Context) (Attr, error) {

@@ -28,6 +28,7 @@ type table struct {
 	path  string
 	store storage.Store
 	hudi  *hudi.Table
+	seed  uint64 // of the inodes of its files
 	// refreshing is held by the one refresh that runs: a slow one must not put an older state in the place of a newer one.
 	refreshing chan struct{}
 

@@ -297,7 +297,7 @@ func (t *Tree) table(ctx context.Context, where string) (*table, error) {
 	if first := t.known[where]; first != nil {
 		return first, nil
 	}
-	tab := &table{t: t, path: where, store: store, hudi: h, refreshing: make(chan struct{}, 1), views: map[answer]*viewDir{}}
+	tab := &table{t: t, path: where, store: store, hudi: h, seed: inodeOf("files of", where), refreshing: make(chan struct{}, 1), views: map[answer]*viewDir{}}
 	t.known[where] = tab
 	return tab, nil
 }
@@ -308,8 +308,12 @@ func inodeOf(parts ...string) uint64 {
 	for _, p := range parts {
 		fmt.Fprintf(h, "%d:%s", len(p), p)
 	}
-	n := binary.BigEndian.Uint64(h.Sum(nil))
-	if n < 2 { // 0 is no number, 1 is the root's
+	return possible(binary.BigEndian.Uint64(h.Sum(nil)))
+}
+
+// possible makes a number one that an inode may have: 0 is none, 1 is the root's.
+func possible(n uint64) uint64 {
+	if n < 2 {
 		n += 2
 	}
 	return n

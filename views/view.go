@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hudifs/hudifs/hudi"
@@ -31,8 +32,9 @@ type partition struct {
 	dir     *viewDir
 	path    string // below the view
 	folders map[string]*partition
-	files   map[string]*file
+	files   []file // by name
 	modTime time.Time
+	entries func() []Entry
 }
 
 func (d *viewDir) load(ctx context.Context) (*partition, error) {
@@ -49,7 +51,7 @@ func (d *viewDir) list(ctx context.Context) (*partition, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	top := &partition{dir: d, modTime: d.view.ModTime()}
+	top := newPartition(d, "")
 	layout := d.tab.layout()
 	for _, p := range partitions {
 		at := top
@@ -60,12 +62,17 @@ func (d *viewDir) list(ctx context.Context) (*partition, error) {
 		if err != nil {
 			return nil, classify(err)
 		}
-		for _, f := range files {
-			at.add(f, layout.form == "flat")
-		}
+		at.add(files, layout.form == "flat")
 	}
+	top.modTime = d.view.ModTime()
 	top.finish()
 	return top, nil
+}
+
+func newPartition(d *viewDir, path string) *partition {
+	p := &partition{dir: d, path: path}
+	p.entries = sync.OnceValue(p.list)
+	return p
 }
 
 func (p *partition) folder(name string) *partition {
@@ -73,31 +80,23 @@ func (p *partition) folder(name string) *partition {
 		if p.folders == nil {
 			p.folders = map[string]*partition{}
 		}
-		p.folders[name] = &partition{dir: p.dir, path: join(p.path, name)}
+		p.folders[name] = newPartition(p.dir, join(p.path, name))
 	}
 	return p.folders[name]
 }
 
-// add puts a file into the folder. Where the folder stands for one partition the file has its own name. Without partition folders it has
-// one that no other partition's file can have, whether there is such a file or not: so it is the same on every host and at every time.
-// Partitions that differ only in how they spell their value meet in one folder too; of two equal names there, the file of the partition
-// that is spelled as the folder keeps it.
-func (p *partition) add(f *hudi.File, flat bool) {
-	if p.files == nil {
-		p.files = map[string]*file{}
-	}
-	added := &file{tab: p.dir.tab, file: f}
-	name := f.Name()
-	if flat && f.Partition() != "" {
-		name = added.distinctName()
-	} else if first := p.files[name]; first != nil {
-		if f.Partition() == p.path {
-			p.files[first.distinctName()] = first
-		} else {
-			name = added.distinctName()
+// add puts the files of a partition into the folder. Where the folder stands for one partition each has its own name. Without partition
+// folders it has one that no other partition's file can have, whether there is such a file or not: so it is the same on every host and at
+// every time.
+func (p *partition) add(files []*hudi.File, flat bool) {
+	p.files = slices.Grow(p.files, len(files))
+	for _, f := range files {
+		added := file{tab: p.dir.tab, file: f, name: f.Name()}
+		if flat && f.Partition() != "" {
+			added.name = added.distinctName()
 		}
+		p.files = append(p.files, added)
 	}
-	p.files[name] = added
 }
 
 // distinctName is a name for the file that says what its bytes are, partition included: that which files that are rendered have anyway.
@@ -106,11 +105,41 @@ func (f *file) distinctName() string {
 	return fmt.Sprintf("%s_%x_%s.parquet", f.file.Details().FileGroup, id[:6], f.file.Instant())
 }
 
-// finish finds the modification times: a folder has that of the newest file below it.
+// sort orders the files by name. Partitions that differ only in how they spell their value meet in one folder; of two equal names there, the
+// file of the partition that is spelled as the folder keeps it.
+func (p *partition) sort() {
+	order := func(a, b file) int { return strings.Compare(a.name, b.name) }
+	if !slices.IsSortedFunc(p.files, order) {
+		slices.SortStableFunc(p.files, order)
+	}
+	twice := false
+	for i := 1; i < len(p.files); i++ {
+		holder, next := &p.files[i-1], &p.files[i]
+		if holder.name != next.name {
+			continue
+		}
+		twice = true
+		if next.file.Partition() != p.path {
+			*holder, *next = *next, *holder
+		}
+		holder.name = holder.distinctName()
+	}
+	if twice {
+		slices.SortFunc(p.files, order)
+	}
+}
+
+// finish orders the files, and finds the modification times: a folder has that of the newest file below it.
 func (p *partition) finish() {
-	for _, f := range p.files {
-		if t := f.file.ModTime(); t.After(p.modTime) {
-			p.modTime = t
+	p.sort()
+	last := ""
+	for i := range p.files {
+		f := p.files[i].file
+		if instant := f.Instant(); i == 0 || instant != last {
+			last = instant
+			if t := f.ModTime(); t.After(p.modTime) {
+				p.modTime = t
+			}
 		}
 	}
 	for _, b := range p.folders {
@@ -160,16 +189,20 @@ func (p *partition) Xattrs(context.Context) (map[string]string, error) {
 	return map[string]string{xattrPrefix + "table": p.dir.tab.hudi.Info().Name, xattrPrefix + "partition": p.path}, nil
 }
 
-func (p *partition) Entries(context.Context) ([]Entry, error) {
-	var out []Entry
-	for name, f := range p.files {
-		out = append(out, Entry{Name: name, Inode: f.inode()})
+func (p *partition) Entries(context.Context) ([]Entry, error) { return p.entries(), nil }
+
+func (p *partition) list() []Entry {
+	out := make([]Entry, 0, len(p.files)+len(p.folders))
+	for i := range p.files {
+		out = append(out, Entry{Name: p.files[i].name, Inode: p.files[i].inode()})
 	}
 	for name, b := range p.folders {
 		out = append(out, Entry{Name: name, Dir: true, Inode: b.inode()})
 	}
-	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	return out, nil
+	if len(p.folders) > 0 {
+		slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return out
 }
 
 func (p *partition) Lookup(ctx context.Context, name string) (Node, error) {
@@ -183,8 +216,8 @@ func (p *partition) Lookup(ctx context.Context, name string) (Node, error) {
 }
 
 func (p *partition) find(name string) Node {
-	if f := p.files[name]; f != nil {
-		return f
+	if i, ok := slices.BinarySearchFunc(p.files, name, func(f file, name string) int { return strings.Compare(f.name, name) }); ok {
+		return &p.files[i]
 	}
 	if b := p.folders[name]; b != nil {
 		return b
