@@ -100,7 +100,7 @@ func (v *View) stating(ctx context.Context, source string) (*timeline.CommitMeta
 	}
 	for _, w := range slices.Backward(writes) {
 		if is(w) {
-			return v.st.tl.Commit(ctx, w)
+			return v.st.tl.CommitHead(ctx, w)
 		}
 	}
 	return nil, nil

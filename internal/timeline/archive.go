@@ -143,7 +143,7 @@ func (t *Timeline) beingMerged(ctx context.Context, name string) bool {
 	if err != nil {
 		return false
 	}
-	plan, err := t.sniff(file, data)
+	plan, err := t.sniff(file, data, nil)
 	if err != nil {
 		return false
 	}

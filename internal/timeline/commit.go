@@ -61,6 +61,14 @@ func (t *Timeline) Commit(ctx context.Context, in Instant) (*CommitMetadata, err
 	return parsed(ctx, t, in, Inflight, parseCommit)
 }
 
+// CommitHead is Commit of a completed write without Stats and ReplacedFileIDs, which may be long.
+func (t *Timeline) CommitHead(ctx context.Context, in Instant) (*CommitMetadata, error) {
+	if t.config.Layout != 1 || in.Archived {
+		return t.Commit(ctx, in) // no JSON, so everything is read anyway
+	}
+	return parsedOnly(ctx, t, in, Completed, []string{"operationType", "extraMetadata"}, parseCommit)
+}
+
 // BaseFile is the name of the base file that the completed write at an instant made of a file group, "" where the active
 // timeline can't tell: the write is archived, or its commit file damaged.
 func (t *Timeline) BaseFile(ctx context.Context, instant, partition, fileID string) (string, error) {

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path"
 	"slices"
@@ -32,8 +30,9 @@ type content struct {
 	rec  any
 }
 
-// read returns what an instant's file of one state says. The state of an instant is written once and never changed.
-func (t *Timeline) read(ctx context.Context, in Instant, state State) (content, error) {
+// read returns what an instant's file of one state says. The state of an instant is written once and never changed. Of JSON it may return some
+// fields only.
+func (t *Timeline) read(ctx context.Context, in Instant, state State, only []string) (content, error) {
 	if in.Archived {
 		return t.readArchived(ctx, in, state)
 	}
@@ -46,16 +45,20 @@ func (t *Timeline) read(ctx context.Context, in Instant, state State) (content, 
 	if err != nil {
 		return content{}, err
 	}
-	return t.sniff(file, data)
+	return t.sniff(file, data, only)
 }
 
 // sniff tells the forms apart by the first bytes, never by the layout: releases before 1.0 wrote JSON commits, and an
 // empty file is a legal instant without any content (hudi-common: CommitMetadataSerDeV1, CommitMetadataSerDeV2).
-func (t *Timeline) sniff(file string, data []byte) (content, error) {
+func (t *Timeline) sniff(file string, data []byte, only []string) (content, error) {
 	c := content{file: file}
 	switch text := bytes.TrimLeft(data, " \t\r\n"); {
 	case len(text) == 0:
 		return c, nil
+	case text[0] == '{' && only != nil:
+		m, err := pickJSON(file, data, only)
+		c.rec = m
+		return c, err
 	case text[0] == '{':
 		m, err := parseJSON(file, data)
 		c.rec = m
@@ -68,42 +71,6 @@ func (t *Timeline) sniff(file string, data []byte) (content, error) {
 		return c, avroError(file, err)
 	}
 	return c, corruptf(file, 0, "expected JSON, an Avro container or an empty file")
-}
-
-func parseJSON(file string, data []byte) (map[string]any, error) {
-	if n := countJSON(data); n > maxJSON {
-		return nil, corruptf(file, 0, "expected at most %d values, found %d", maxJSON, n)
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var m map[string]any
-	if err := d.Decode(&m); err != nil {
-		offset := int64(len(data))
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-			offset = syntax.Offset
-		}
-		return nil, corruptf(file, offset, "expected a JSON object: %v", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, corruptf(file, d.InputOffset(), "expected the end of the JSON object")
-	}
-	return m, nil
-}
-
-// countJSON bounds the number of values of a JSON text from above.
-func countJSON(data []byte) int {
-	n, quoted := 1, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case !quoted && (c == ',' || c == '[' || c == '{' || c == ':'):
-			n++
-		}
-	}
-	return n
 }
 
 // fields reads the fields of a content by name. Names that are missing, as they are before or after some release, read as
@@ -281,6 +248,7 @@ type memoKey struct {
 	state  State
 	file   instantFile
 	at     archivePosition
+	head   bool // see CommitHead
 }
 
 type memoEntry struct {
@@ -323,8 +291,13 @@ func (m *memo) put(key memoKey, v any, size int64) {
 
 // parsed returns the content of one state of an instant as parse understands it, from the memo where it is there.
 func parsed[T any](ctx context.Context, t *Timeline, in Instant, state State, parse func(*fields, any) T) (*T, error) {
+	return parsedOnly(ctx, t, in, state, nil, parse)
+}
+
+// parsedOnly is parsed, of some fields where only is not nil.
+func parsedOnly[T any](ctx context.Context, t *Timeline, in Instant, state State, only []string, parse func(*fields, any) T) (*T, error) {
 	file := in.file(state)
-	key := memoKey{time: in.Time, action: in.Action, state: state, file: file, at: in.at}
+	key := memoKey{time: in.Time, action: in.Action, state: state, file: file, at: in.at, head: only != nil}
 	if v, ok := memoized[T](t.memo, key); ok {
 		return v, nil
 	}
@@ -339,7 +312,7 @@ func parsed[T any](ctx context.Context, t *Timeline, in Instant, state State, pa
 			return v, nil
 		}
 	}
-	c, err := t.read(ctx, in, state)
+	c, err := t.read(ctx, in, state, only)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func FuzzCommitMetadata(f *testing.F) {
 	})))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tl := &Timeline{memo: newMemo()}
-		c, err := tl.sniff("f", data)
+		c, err := tl.sniff("f", data, nil)
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
 				t.Error(err)

@@ -166,7 +166,7 @@ func (t *Timeline) readHistoryRow(ctx context.Context, in Instant) (content, err
 	}
 	file, row := fmt.Sprintf("%s (row %d)", in.at.file, in.at.offset), in.at.offset-first
 	if read, ok := rows.([][]byte); ok && row < int64(len(read)) {
-		return t.sniff(file, read[row])
+		return t.sniff(file, read[row], nil)
 	}
 	return content{}, corruptf(file, -1, "expected an archived instant")
 }

@@ -43,7 +43,7 @@ func (t *Timeline) newestSchema(ctx context.Context, writes []Instant, q string)
 		if q != "" && in.Time > q {
 			continue
 		}
-		c, err := t.Commit(ctx, in)
+		c, err := t.CommitHead(ctx, in)
 		if err != nil {
 			return "", "", err
 		}
