@@ -294,7 +294,7 @@ type changeFile struct {
 func (c *changeFile) file(g timeline.FileGroup) *File {
 	c.partition, c.id = g.Partition, g.FileID
 	st := c.v.st
-	f := &File{v: c.v, partition: g.Partition, fileID: g.FileID, target: c.target, made: c}
+	f := &File{v: c.v, partition: g.Partition, fileID: g.FileID, target: c.target, merging: &merging{made: c}}
 	h := sha256.New()
 	fmt.Fprintf(h, "%d %d changes %q\npartition %q\n", render.Version, changes.Version, st.config.CDCMode, c.partition)
 	for _, s := range c.steps {
@@ -338,7 +338,7 @@ func (c *changeFile) Slice(ctx context.Context, s changes.Slice, target *schema.
 	if s.Only != "" {
 		v.scope.only = []string{s.Only}
 	}
-	f := &File{v: v, partition: c.partition, fileID: c.id, target: target}
+	f := &File{v: v, partition: c.partition, fileID: c.id, target: target, merging: &merging{}}
 	if s.Base != "" {
 		base, ok := fsview.ParseBase(s.Base, fsview.Parquet)
 		if !ok {
@@ -368,7 +368,8 @@ func (c *changeFile) Slice(ctx context.Context, s changes.Slice, target *schema.
 
 // Log opens a change log.
 func (c *changeFile) Log(ctx context.Context, p string) (*changes.ChangeLog, error) {
-	f := &File{v: c.v, partition: c.partition, logs: []fsview.LogFile{{File: path.Base(p), Size: c.folder.sizes[path.Base(p)]}}}
+	logs := []fsview.LogFile{{File: path.Base(p), Size: c.folder.sizes[path.Base(p)]}}
+	f := &File{v: c.v, partition: c.partition, merging: &merging{logs: logs}}
 	scanned, err := f.scan(ctx)
 	if err != nil {
 		return nil, err

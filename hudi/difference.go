@@ -195,7 +195,7 @@ func (d *differences) files(ctx context.Context) ([]*File, error) {
 	var out []*File
 	for _, partition := range slices.Sorted(maps.Keys(d.parts)) {
 		p := d.parts[partition]
-		f := &File{v: d.v, partition: partition, fileID: differenceFile, target: d.output, made: p}
+		f := &File{v: d.v, partition: partition, fileID: differenceFile, target: d.output, merging: &merging{made: p}}
 		h := sha256.New()
 		fmt.Fprintf(h, "%d %d difference %v\n", render.Version, rowdiff.Version, d.key)
 		for side, files := range [][]*File{p.before, p.after} {

@@ -31,22 +31,29 @@ type File struct {
 	partition string
 	fileID    string
 	base      *fsview.BaseFile
-	logs      []fsview.LogFile
-	parts     []part   // of the log files, that count
-	instants  []string // of the log blocks that count, sorted
-	broken    error    // why the log files can't be read
-	target    *schema.Message
-	asIs      bool
-	id        [32]byte
-	name      string
-	made      maker // of a file that is no file slice; nil for others
+	*merging
+	target *schema.Message
+	asIs   bool
+	id     [32]byte
+	name   string
 
-	size lazy.Value[int64]
 	// baseBytes is the size of the base file and one more, where the listing did not tell it and it was found later; 0 before.
 	baseBytes atomic.Int64
 	// fit is what the base file's footer says of asIs.
-	fit atomic.Int32
+	fit  atomic.Int32
+	size atomic.Pointer[lazy.Value[int64]] // see promise
 }
+
+// merging is what a file has beyond a base file. Most have nothing, and share that: it is not changed once the file is made.
+type merging struct {
+	logs     []fsview.LogFile
+	parts    []part   // of the log files, that count
+	instants []string // of the log blocks that count, sorted
+	broken   error    // why the log files can't be read
+	made     maker    // of a file that is no file slice; nil for others
+}
+
+var nothing = &merging{}
 
 // What is known of whether a base file can be served as it is.
 const (
@@ -67,6 +74,10 @@ type part struct {
 // Only the blocks that count are parts of the file: a writer that appends to a log file, or adds one, changes nothing before it commits,
 // and who looks at an earlier state then finds the same blocks.
 func (f *File) takeLogs(ctx context.Context, logs []fsview.LogFile) error {
+	if f.merging = nothing; len(logs) == 0 {
+		return nil
+	}
+	f.merging = &merging{}
 	if f.v.st.config.Version >= 8 && f.v.st.config.Properties["hoodie.table.initial.version"] >= "8" {
 		for _, l := range logs {
 			if f.v.scope.wants(l.Instant) {
@@ -75,7 +86,7 @@ func (f *File) takeLogs(ctx context.Context, logs []fsview.LogFile) error {
 				f.instants = append(f.instants, l.Instant)
 			}
 		}
-	} else if len(logs) > 0 {
+	} else {
 		if err := f.takeBlocks(ctx, logs); passing(ctx, err) {
 			return err
 		} else if err != nil {
@@ -241,7 +252,7 @@ func (f *File) blockSchema(ctx context.Context) (string, error) {
 
 // emptyFile is the only file of a view without rows.
 func (v *View) emptyFile(target *schema.Message) *File {
-	f := &File{v: v, target: target, name: "empty.parquet"}
+	f := &File{v: v, target: target, name: "empty.parquet", merging: nothing}
 	h := sha256.New()
 	fmt.Fprintf(h, "%d empty\n", render.Version)
 	f.hashTarget(h)
@@ -423,7 +434,7 @@ func (f *File) Size(ctx context.Context) (size int64, bounded bool, err error) {
 		return size, true, class(err)
 	}
 	bounded = true
-	size, err = f.size.Get(ctx, func(ctx context.Context) (n int64, err error) {
+	size, err = f.promise().Get(ctx, func(ctx context.Context) (n int64, err error) {
 		n, bounded, err = f.maker().measure(ctx)
 		return n, err
 	})
@@ -431,6 +442,14 @@ func (f *File) Size(ctx context.Context) (size int64, bounded bool, err error) {
 		return 0, true, f.explain(err)
 	}
 	return size, bounded, nil
+}
+
+// promise is the size of a file that is rendered.
+func (f *File) promise() *lazy.Value[int64] {
+	if f.size.Load() == nil {
+		f.size.CompareAndSwap(nil, &lazy.Value[int64]{})
+	}
+	return f.size.Load()
 }
 
 // Writer takes a rendered file.

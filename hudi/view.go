@@ -321,10 +321,12 @@ func (f *File) take(ctx context.Context, s fsview.Slice) (bool, error) {
 	if only := f.v.scope.only; only != nil && s.Base != nil && s.Base.Instant < only[0] {
 		f.base = nil // it was written before the range begins
 	}
-	if !f.v.scope.baseOnly {
-		if err := f.takeLogs(ctx, s.Logs); err != nil {
-			return false, err
-		}
+	logs := s.Logs
+	if f.v.scope.baseOnly {
+		logs = nil
+	}
+	if err := f.takeLogs(ctx, logs); err != nil {
+		return false, err
 	}
 	if f.base != nil && len(f.logs) == 0 {
 		f.id = idAsIs(f.partition, f.base.Name)
