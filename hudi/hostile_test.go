@@ -167,3 +167,47 @@ func TestNamesOfFiles(t *testing.T) {
 		}
 	}
 }
+
+// nowhere takes a rendered file.
+type nowhere struct{}
+
+func (nowhere) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
+// TestRowsWithoutEnd: a base file that says it has more rows than it has is damaged. With so many that their numbers have no room in a plan it
+// is refused, whatever is left of the number in the room that there is.
+func TestRowsWithoutEnd(t *testing.T) {
+	for _, name := range []string{"t6_mor_logs", "t9_mor_logs"} {
+		for rows, want := range map[int64]error{1000: hudi.ErrCorrupt, 1 << 20: hudi.ErrCorrupt, 1 << 31: hudi.ErrUnsupported, 1<<32 + 3: hudi.ErrUnsupported, 1<<33 - 1: hudi.ErrUnsupported} {
+			r := testTable(t, name)
+			for _, p := range r.named(".parquet") {
+				r.files[p] = hostiletest.ClaimRows(t, r.files[p], rows)
+			}
+			table, err := hudi.Open(t.Context(), r.store(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := table.View(t.Context(), hudi.Latest())
+			if err != nil {
+				t.Fatal(err)
+			}
+			files, err := filesOf(t.Context(), v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			merged := 0
+			for _, f := range files {
+				if len(f.Details().Logs) == 0 {
+					continue // the base file as it is
+				}
+				merged++
+				hostiletest.Allocates(t, 256<<20, func() { err = f.Render(t.Context(), nowhere{}) })
+				if !errors.Is(err, want) || !strings.Contains(err.Error(), f.Details().Base) {
+					t.Errorf("%s: %d rows: %v", name, rows, err)
+				}
+			}
+			if merged == 0 {
+				t.Errorf("%s: nothing is merged", name)
+			}
+		}
+	}
+}

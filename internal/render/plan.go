@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -392,11 +393,18 @@ func (r *rowView) get(leaf int) ([]byte, bool) {
 	return c.vector.Value(s.V0), true
 }
 
+// maxGroupRows is how many rows of a row group changes have numbers for: their end is one too.
+const maxGroupRows = math.MaxInt32
+
 // group meets the rows of a row group, the first of which is row number first of the file, with the log.
 func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, error) {
 	in, log := pl.in, pl.log
 	if log.Len() == 0 && in.Only == nil && in.Keys == nil {
 		return nil, nil
+	}
+	n := in.Base.GroupRows(g)
+	if n > maxGroupRows {
+		return nil, fmt.Errorf("%w: %s: row group %d of %d rows, of which at most %d can be merged", logfile.ErrUnsupported, in.BaseName, g, n, int64(maxGroupRows))
 	}
 	time := in.Target.Leaf(schema.CommitTime)
 	rows := in.rows(g, pl.wantedOfBase())
@@ -404,7 +412,6 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 		pl.versions.base = rows
 	}
 	var out []change
-	n := in.Base.GroupRows(g)
 	for i := range int32(n) {
 		if i%checkEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
