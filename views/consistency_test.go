@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -230,5 +232,55 @@ func TestStaysWhenTheStoreFails(t *testing.T) {
 	}
 	if x, _ := mustFind(t, tree.Root(), "latest").Xattrs(t.Context()); x["user.hudi.instant"] != f.Timeline[len(f.Timeline)-1].Requested {
 		t.Errorf("later latest shows %s", x["user.hudi.instant"])
+	}
+}
+
+// TestLazyFilesOutliveTheirSources: what is open, and of which only some parts are made, is read to its end after the cleaner took what it is
+// made of.
+func TestLazyFilesOutliveTheirSources(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, grown(t))
+	whole, _ := lazyTree(t, dir, false, 0)
+	want := map[string][]byte{}
+	for p, f := range merged(t, whole) {
+		data, err := content(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[p] = data
+	}
+	lazy, disk := lazyTree(t, dir, true, 0)
+	open := map[string]views.Handle{}
+	for p, f := range merged(t, lazy) {
+		h, err := f.Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		open[p] = h
+		footer := make([]byte, 1<<10)
+		if _, err := h.ReadAt(t.Context(), footer, int64(len(want[p])-len(footer))); err != nil || !bytes.HasSuffix(want[p], footer) {
+			t.Errorf("%s: its end: %v", p, err)
+		}
+	}
+	if n := disk.Stats().Entries; n > 0 {
+		t.Errorf("%d files are complete already", n)
+	}
+	for name := range grown(t) {
+		if !isTimeline(name) {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for p, h := range open {
+		if data, err := readAll(t.Context(), h); err != nil || !bytes.Equal(data, want[p]) {
+			t.Errorf("%s: %d bytes of %d, %v", p, len(data), len(want[p]), err)
+		}
+	}
+	for p, f := range merged(t, lazy) {
+		if data, err := content(t.Context(), f); err == nil && !bytes.Equal(data, want[p]) || err != nil && !errors.Is(err, views.ErrStale) {
+			t.Errorf("%s, opened again: %d bytes, %v", p, len(data), err)
+		}
 	}
 }
