@@ -5,6 +5,7 @@
 //
 //	DIR/v1/tmp/<random>              being written; its writer holds an exclusive flock
 //	DIR/v1/<kk>/<key>.<checksum>     complete; everybody who reads it holds a shared flock
+//	DIR/v1/numbers                   what SetNumber was told
 //
 // <kk> is the first two of the key's 64 hexadecimal digits, the checksum has 16. It covers key, length and content (see
 // [checksum]) and stands in the name, because the file must be exactly as long as what it is served as. An entry whose
@@ -66,7 +67,8 @@ type Disk struct {
 	log     *slog.Logger
 	now     func() time.Time
 	minFree int64
-	folder  *folder // nil is memory only
+	folder  *folder  // nil is memory only
+	numbers *numbers // nil without a folder
 	running sync.WaitGroup
 
 	mu      sync.Mutex
@@ -138,6 +140,7 @@ func (d *Disk) openFolder(dir string, fault faultFunc) error {
 	if err := f.prepare(); err != nil {
 		return err
 	}
+	d.numbers = newNumbers(f, d.disk.limit, d.minFree)
 	return d.refresh()
 }
 
@@ -153,6 +156,9 @@ func (d *Disk) Close() error {
 	}
 	d.mu.Unlock()
 	d.running.Wait()
+	if d.numbers != nil {
+		d.numbers.close()
+	}
 	d.mu.Lock()
 	var files []*os.File
 	for it := range d.memory.idle.all() {

@@ -64,13 +64,17 @@ func Verify(ctx context.Context, dir string, damaged func(path string, err error
 	return u, nil
 }
 
-// Clear removes what nobody has open, half-written files of daemons that died included. It gives what was removed, and what is left.
+// Clear removes the numbers and what nobody has open, half-written files of daemons that died included. It gives which files were removed, and
+// what is left.
 func Clear(dir string) (removed, left Usage, err error) {
 	folder, found, err := lookInto(dir)
 	if err != nil || folder == nil {
 		return removed, left, err
 	}
 	if err := folder.sweep(); err != nil {
+		return removed, left, err
+	}
+	if err := os.Remove(folder.numbersFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return removed, left, err
 	}
 	for _, f := range found {
