@@ -32,6 +32,9 @@ type View struct {
 	// Set when the content is made:
 	evolved  *evolution
 	complete func(ctx context.Context) error // nil where it is
+
+	fitOnce sync.Once
+	fitID   [32]byte // see fit
 }
 
 // content is what a view lists.

@@ -29,8 +29,28 @@ func (f *file) inode() uint64 {
 	return possible(binary.BigEndian.Uint64(id[:]) ^ f.tab.seed)
 }
 
+// size is that of the file. What it was found out to be is kept, also for the next daemon: footers and log files need not be read again.
+func (f *file) size(ctx context.Context) (size int64, bounded bool, err error) {
+	c := f.tab.t.opts.Cache
+	if c == nil {
+		return f.file.Size(ctx)
+	}
+	promise, err := f.file.Promise(ctx)
+	if err != nil {
+		return f.file.Size(ctx)
+	}
+	key := cache.Key(sha256.Sum256(fmt.Appendf(nil, "size %q %q %x", f.tab.t.opts.Source, f.tab.path, promise)))
+	if n, ok := c.Number(key); ok {
+		return n, true, nil
+	}
+	if size, bounded, err = f.file.Size(ctx); err == nil {
+		c.SetNumber(key, size)
+	}
+	return size, bounded, err
+}
+
 func (f *file) Attr(ctx context.Context) (Attr, error) {
-	size, bounded, err := f.file.Size(ctx)
+	size, bounded, err := f.size(ctx)
 	if e := f.rendered(ctx, err); e != nil {
 		size, bounded, err = e.Size(), true, e.Close()
 	}
@@ -78,7 +98,7 @@ func (f *file) Xattrs(context.Context) (map[string]string, error) {
 }
 
 func (f *file) Open(ctx context.Context) (Handle, error) {
-	size, _, err := f.file.Size(ctx)
+	size, _, err := f.size(ctx)
 	if e := f.rendered(ctx, err); e != nil {
 		return localHandle{e.File(), e}, nil
 	}
