@@ -8,6 +8,12 @@
 // Options.EntryTimeout; Server.Invalidate shortens that when something is known to have changed. A name that does not
 // exist is never remembered.
 //
+// # Names and attributes
+//
+// A listing must not look at every file: find(1) wants names. But ls -l looks at each file that it has listed, which as a request for each
+// takes many times as long as all of them with the names (READDIRPLUS). So who has looked up most files of the folder that it listed last
+// gets the attributes with the names of the next ones.
+//
 // # How a file is read
 //
 //	frozen, one local file holds the bytes, kernel >= 6.9, CAP_SYS_ADMIN   passthrough: the kernel reads that file itself
@@ -114,6 +120,7 @@ type mount struct {
 	noPassthrough     atomic.Bool
 	patience          time.Duration
 	left              chan struct{} // holds a token for each call that was left behind; see ask
+	listers           listers
 }
 
 // Server is a mounted tree.
@@ -187,8 +194,6 @@ func (m *mount) goFuseOptions(o *Options, rootInode uint64) *fs.Options {
 			MaxBackground: maxBackground,
 			Debug:         o.Debug,
 			Logger:        logger,
-			// A listing must not look at every file: with READDIRPLUS, or its automatic form, find(1) would.
-			DisableReadDirPlus: true,
 			PanicHandler: func(cause any) fuse.Status {
 				m.log.Error("panic in a request", "fs", m.name, "panic", cause, "stack", string(debug.Stack()))
 				return fuse.EIO

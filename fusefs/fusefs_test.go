@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
@@ -576,6 +579,112 @@ func TestListingAsksNoAttributes(t *testing.T) {
 		if n := f.(*fakeFile).stats.Load(); n != 0 {
 			t.Fatalf("%s was asked %d times", name, n)
 		}
+	}
+}
+
+// Who has looked at all that it listed is told the attributes with the names of the next folder; who wants names alone is not.
+func TestWhoLooksIsTold(t *testing.T) {
+	const files = 300
+	folders := map[string]views.Node{}
+	for i := range 3 {
+		children := map[string]views.Node{}
+		for j := range files {
+			children[fmt.Sprintf("%04d.parquet", j)] = newFile(uint64(1000*(i+1)+j), make([]byte, j))
+		}
+		folders[fmt.Sprint(i)] = newDir(uint64(10+i), true, children)
+	}
+	told := folders["1"].(*fakeDir)
+	told.children["gone"] = newFile(22, nil)
+	told.onLookup = func(name string) {
+		if name == "gone" {
+			panic("it can't be looked up")
+		}
+	}
+	root := newDir(1, false, map[string]views.Node{"latest": newDir(2, true, folders)})
+	if !onMount(t, root, options(io.Discard), func(t *testing.T, mnt string) {
+		runtime.LockOSThread() // it is threads that are known
+		defer runtime.UnlockOSThread()
+		for _, folder := range []string{"0", "1"} {
+			entries, err := os.ReadDir(mnt + "/latest/" + folder)
+			check(t, err)
+			for i, e := range entries {
+				if folder == "1" && i > 10 && e.Name() != "gone" {
+					continue // told all the same
+				}
+				var st syscall.Stat_t
+				err := syscall.Lstat(mnt+"/latest/"+folder+"/"+e.Name(), &st)
+				if e.Name() == "gone" {
+					if !errors.Is(err, syscall.EIO) {
+						t.Errorf("what can't be looked up: %v", err)
+					}
+					continue
+				}
+				if n, _ := strconv.ParseInt(e.Name()[:4], 10, 64); err != nil || st.Size != n {
+					t.Errorf("%s/%s has %d bytes, %v", folder, e.Name(), st.Size, err)
+				}
+			}
+		}
+		check(t, exec.Command("find", mnt+"/latest/2", "-name", "x").Run())
+	}) {
+		return
+	}
+	for folder, want := range map[string]int64{"0": 1, "1": 1, "2": 0} {
+		for name, f := range folders[folder].(*fakeDir).children {
+			if n := f.(*fakeFile).stats.Load(); n != want && name != "gone" {
+				t.Fatalf("%s/%s was asked %d times, want %d", folder, name, n, want)
+			}
+		}
+	}
+}
+
+// A thread that looks at what it lists is told, one that does not is not.
+func TestListers(t *testing.T) {
+	var l listers
+	files := make([]views.Entry, 10)
+	list := func(thread uint32, dir *node, entries []views.Entry, looks int) bool {
+		ctx := fuse.NewContext(t.Context(), &fuse.Caller{Pid: thread})
+		told := l.list(ctx, dir, entries)
+		for range looks {
+			l.lookUp(ctx, dir)
+		}
+		return told
+	}
+	dir := &node{}
+	for i, c := range []struct {
+		thread uint32
+		files  []views.Entry
+		looks  int
+		told   bool
+	}{
+		{1, files, 5, false}, // half of them: may be by chance
+		{1, files, 6, false},
+		{2, files, 0, false},
+		{1, []views.Entry{{Dir: true}}, 1, false}, // tells nothing, and has nothing to tell
+		{1, files, 0, true},
+		{2, files, 0, false},
+		{1, files, 0, true},
+	} {
+		if got := list(c.thread, dir, c.files, c.looks); got != c.told {
+			t.Errorf("listing %d: told is %v", i, got)
+		}
+	}
+	told := 0
+	for range 2 * tellFor {
+		if list(1, dir, files, 0) {
+			told++
+		}
+	}
+	if told != tellFor-2 {
+		t.Errorf("told %d times without being looked at", told)
+	}
+	for thread := range uint32(10 * maxListers) {
+		list(thread, dir, files, 10)
+	}
+	if len(l.known) > maxListers {
+		t.Errorf("%d threads are known", len(l.known))
+	}
+	if l.list(t.Context(), dir, files) {
+		t.Error("told to nobody")
 	}
 }
 

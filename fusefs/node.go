@@ -51,17 +51,19 @@ func (n *node) child(ctx context.Context, name string) (*meaning, error) {
 	if !ok {
 		return nil, fmt.Errorf("%q looked up in what is no directory", name)
 	}
-	return ask(ctx, n.m, func(ctx context.Context) (*meaning, error) {
-		found, err := dir.Lookup(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		attr, err := found.Attr(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return &meaning{found, attr}, nil
-	}, nil)
+	return ask(ctx, n.m, func(ctx context.Context) (*meaning, error) { return lookUp(ctx, dir, name) }, nil)
+}
+
+func lookUp(ctx context.Context, dir views.Dir, name string) (*meaning, error) {
+	found, err := dir.Lookup(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	attr, err := found.Attr(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &meaning{found, attr}, nil
 }
 
 func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
@@ -69,6 +71,14 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs
 	if err != nil {
 		return nil, n.m.fail("lookup", strings.TrimPrefix(n.path()+"/"+name, "/"), err)
 	}
+	if !found.attr.Dir {
+		n.m.listers.lookUp(ctx, n)
+	}
+	return n.enter(ctx, name, found, out), 0
+}
+
+// enter is the inode of an entry that was found.
+func (n *node) enter(ctx context.Context, name string, found *meaning, out *fuse.EntryOut) *fs.Inode {
 	n.m.fill(&out.Attr, found.attr)
 	out.SetAttrTimeout(n.m.keep(found.attr.Frozen))
 	out.SetEntryTimeout(n.m.keep(n.now.Load().attr.Frozen))
@@ -76,11 +86,11 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs
 	id := n.stableAttr(name, found.attr)
 	if known := n.GetChild(name); known != nil && known.StableAttr() == id {
 		known.Operations().(*node).now.Store(found)
-		return known, 0
+		return known
 	}
 	fresh := &node{m: n.m}
 	fresh.now.Store(found)
-	return n.NewInode(ctx, fresh, id), 0
+	return n.NewInode(ctx, fresh, id)
 }
 
 // stableAttr is the identity of an entry. Files of equal bytes share an inode and with it the page cache, wherever they lie. A
