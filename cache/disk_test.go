@@ -511,7 +511,7 @@ func quickDir(t *testing.T) string {
 }
 
 func testFault(t *testing.T, f *fault) {
-	const n = 2 * mib // in two writes, reservations and reads
+	const n = 2 * mib // in three writes, and two reservations and reads: the checksum reads again what was written in pieces
 	now := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	var log logged
 	o := &cache.Options{Memory: 2*n + mib, Logger: log.logger(), Now: func() time.Time { return now }}
@@ -527,15 +527,19 @@ func testFault(t *testing.T, f *fault) {
 	f.off = false
 	f.mu.Unlock()
 
-	chunked := func(i int) *cache.Entry {
-		e, err := d.Do(t.Context(), key(i), n, func(_ context.Context, w *cache.Writer) error {
-			for b := content(i, n); len(b) > 0; b = b[mib:] {
-				if _, err := w.Write(b[:mib]); err != nil {
+	pieces := func(i int) func(context.Context, *cache.Writer) error {
+		return func(_ context.Context, w *cache.Writer) error {
+			b := content(i, n)
+			for from, ends := 0, []int{mib/2 + 100, mib + mib/2 + 100, n}; len(ends) > 0; from, ends = ends[0], ends[1:] {
+				if _, err := w.Write(b[from:ends[0]]); err != nil {
 					return err
 				}
 			}
 			return nil
-		})
+		}
+	}
+	chunked := func(i int) *cache.Entry {
+		e, err := d.Do(t.Context(), key(i), n, pieces(i))
 		if err != nil {
 			t.Fatalf("file %d: %v", i, err)
 		}
@@ -566,7 +570,7 @@ func testFault(t *testing.T, f *fault) {
 		t.Errorf("tried the disk %d times more, %d warnings", f.fired-fired, log.lines())
 	}
 	now = now.Add(time.Hour)
-	if _, err := d.Do(t.Context(), key(i+2), n, render(i+2, n)); f.op != "statfs" && (!errors.Is(err, cache.ErrFull) || !errors.Is(err, f.err)) {
+	if _, err := d.Do(t.Context(), key(i+2), n, pieces(i+2)); f.op != "statfs" && (!errors.Is(err, cache.ErrFull) || !errors.Is(err, f.err)) {
 		t.Errorf("neither disk nor memory: %v", err)
 	}
 	closeEntry(t, a)

@@ -162,7 +162,7 @@ func (d *Disk) renderToDisk(ctx context.Context, key Key, size int64, render ren
 		return nil, &diskError{err}
 	}
 	defer tmp.discard()
-	w := newWriter(ctx, tmp.File, size, d.reserveDisk, d.folder.fault)
+	w := newWriter(ctx, tmp.File, size, d.reserveDisk, d.folder.fault).withSums()
 	defer d.unreserve(&d.disk, w)
 	if err := d.fill(ctx, w, render); err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func (d *Disk) fill(ctx context.Context, w *Writer, render renderFunc) error {
 // seal makes a filled temporary file an entry. The file is synced although its checksum would tell what was lost: a disk
 // that fails must say so before anything is served from it.
 func (d *Disk) seal(ctx context.Context, tmp *tempFile, w *Writer, key Key) (*item, error) {
-	sum, err := checksum(ctx, tmp.File, key, w.size, d.folder.fault)
+	sum, err := w.sums.checksum(ctx, tmp.File, key, w.size, d.folder.fault)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -1,11 +1,15 @@
 package cache_test
 
 import (
+	"context"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hudifs/hudifs/cache"
 )
@@ -111,5 +115,45 @@ func TestClear(t *testing.T) {
 	put(t, d, 1, mib)
 	if !has(t, d, 3, mib) || !has(t, d, 1, mib) {
 		t.Error("not used as before")
+	}
+}
+
+// The checksum is gathered while a file is written. It is the same however it was: in pieces, in any order, twice, side by side.
+func TestChecksumOfAnyWriting(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	dir := quickDir(t)
+	d := open(t, dir, nil)
+	const files = 30
+	for i := range files {
+		size := 1 + r.Int64N(mib)
+		_, err := d.Do(t.Context(), key(i), size, func(_ context.Context, w *cache.Writer) error {
+			var writers errgroup.Group
+			for range r.IntN(20) {
+				off := r.Int64N(size)
+				p := content(r.IntN(3), int(min(1+r.Int64N(200<<10), size-off)))
+				if r.IntN(4) == 0 {
+					clear(p)
+				}
+				write := func() error { _, err := w.WriteAt(p, off); return err }
+				if r.IntN(2) == 0 {
+					writers.Go(write)
+				} else if err := write(); err != nil {
+					return err
+				}
+			}
+			return writers.Wait()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	u, err := cache.Verify(t.Context(), dir, func(path string, err error) { t.Errorf("%s: %v", path, err) })
+	if err != nil || u.Entries != files {
+		t.Errorf("%+v, %v", u, err)
 	}
 }

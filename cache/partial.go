@@ -39,7 +39,7 @@ func (d *Disk) Begin(ctx context.Context, size int64) (*Partial, error) {
 		d.diskFailed(err)
 		return nil, nil
 	}
-	p := &Partial{Writer: newWriter(ctx, tmp.File, size, d.reserveDisk, d.folder.fault), d: d, tmp: tmp}
+	p := &Partial{Writer: newWriter(ctx, tmp.File, size, d.reserveDisk, d.folder.fault).withSums(), d: d, tmp: tmp}
 	if err := p.start(); err != nil {
 		d.diskFailed(err)
 		return nil, p.Close()

@@ -20,6 +20,8 @@ type Writer struct {
 	reserve func(n int64) error
 	fault   faultFunc
 
+	sums *sums // nil where no checksum is wanted
+
 	pos int64 // of Write
 
 	mu       sync.Mutex
@@ -55,6 +57,9 @@ func (w *Writer) WriteAt(p []byte, off int64) (int, error) {
 		return 0, err
 	}
 	defer w.writing.Done()
+	if w.sums != nil {
+		w.sums.add(p, off)
+	}
 	n, err := w.write(p, off)
 	if err != nil {
 		err = w.fail(&diskError{err})
@@ -75,6 +80,9 @@ func (w *Writer) CopyAt(off int64, src *os.File, srcOff, n int64) error {
 		return err
 	}
 	defer w.writing.Done()
+	if w.sums != nil {
+		w.sums.forget(off, n)
+	}
 	if err := w.fault.check("write"); err != nil {
 		return w.fail(&diskError{err})
 	}
@@ -174,6 +182,12 @@ func (w *Writer) fail(err error) error {
 // start gives the file its promised length.
 func (w *Writer) start() error {
 	return w.truncate(max(w.size, 0))
+}
+
+// withSums notes what the checksum will need of what is written.
+func (w *Writer) withSums() *Writer {
+	w.sums = &sums{grains: map[int64]written{}}
+	return w
 }
 
 // close refuses further writes and waits for those that a careless rendering left running.

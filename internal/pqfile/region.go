@@ -1,7 +1,6 @@
 package pqfile
 
 import (
-	"bufio"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -44,42 +43,72 @@ func NewRegionWriter(w io.WriterAt, leaf *schema.Node, o ChunkOptions, r Region)
 		o.Dictionary = column.New(l)
 		o.Dictionary.AppendValue(make([]byte, l.Width()))
 	}
-	t := &regionWriter{w: w, region: r, at: r.Offset}
-	t.buf = bufio.NewWriterSize(t.section(), regionBuffer)
+	t := &regionWriter{region: r}
 	c := NewChunkWriter(t, leaf, o)
+	t.out = alignedWriter{w: w, at: r.Offset, buf: c.unwritten[:0]}
 	c.region, t.body = t, c.spare
 	return c
 }
 
-// regionBuffer is so small that large pages are not copied once more.
-const regionBuffer = 32 << 10
-
 // regionWriter writes the pages of a chunk into its region. It holds the last page back, which must fill the rest.
 type regionWriter struct {
-	w      io.WriterAt
 	region Region
-	at     int64 // behind what was written
-	buf    *bufio.Writer
+	out    alignedWriter
 	header []byte // of the page that is held back
 	body   []byte
 }
 
-func (t *regionWriter) section() io.Writer { return io.NewOffsetWriter(t.w, t.at) }
+func (t *regionWriter) Write(p []byte) (int, error) { return t.out.Write(p) }
 
-func (t *regionWriter) Write(p []byte) (int, error) {
-	n, err := t.buf.Write(p)
-	t.at += int64(n)
-	return n, err
+// alignedWriter writes what it gets one behind the other, in pieces that end where a block of a file ends: large ones without copying them.
+type alignedWriter struct {
+	w   io.WriterAt
+	at  int64  // where buf begins
+	buf []byte // what is not written yet, less than a block
+}
+
+const writeBlock = 64 << 10
+
+// pos is behind what it got.
+func (a *alignedWriter) pos() int64 { return a.at + int64(len(a.buf)) }
+
+func (a *alignedWriter) Write(p []byte) (int, error) {
+	size := len(p)
+	for len(p) > 0 {
+		toEnd := writeBlock - a.pos()%writeBlock // of the block
+		if len(a.buf) == 0 && int64(len(p)) >= toEnd {
+			n := toEnd + (int64(len(p))-toEnd)/writeBlock*writeBlock
+			if _, err := a.w.WriteAt(p[:n], a.at); err != nil {
+				return 0, err
+			}
+			a.at, p = a.at+n, p[n:]
+			continue
+		}
+		n := min(toEnd, int64(len(p)))
+		a.buf, p = append(a.buf, p[:n]...), p[n:]
+		if n == toEnd {
+			if err := a.flush(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return size, nil
+}
+
+func (a *alignedWriter) flush() error {
+	if len(a.buf) == 0 {
+		return nil
+	}
+	_, err := a.w.WriteAt(a.buf, a.at)
+	a.at, a.buf = a.pos(), a.buf[:0]
+	return err
 }
 
 // skip leaves a hole.
-func (t *regionWriter) skip(n int64) error {
-	if err := t.buf.Flush(); err != nil {
-		return err
-	}
-	t.at += n
-	t.buf.Reset(t.section())
-	return nil
+func (a *alignedWriter) skip(n int64) error {
+	err := a.flush()
+	a.at += n
+	return err
 }
 
 // page takes a page, the dictionary first if there is one. It keeps the body, and returns a buffer to use instead.
@@ -110,7 +139,7 @@ func (t *regionWriter) finish() error {
 	if err := t.fill(t.region.Offset + t.region.Size); err != nil {
 		return err
 	}
-	return t.buf.Flush()
+	return t.out.flush()
 }
 
 const (
@@ -137,7 +166,7 @@ func (t *regionWriter) fill(end int64) error {
 			if err != nil {
 				return err
 			}
-			left := end - t.at - int64(len(header))
+			left := end - t.out.pos() - int64(len(header))
 			if left == size {
 				return t.writePadded(header, body, size)
 			}
@@ -146,7 +175,7 @@ func (t *regionWriter) fill(end int64) error {
 			}
 		}
 	}
-	return fmt.Errorf("%w: a page of %d bytes at offset %d, in a region that ends at %d", ErrOverflow, len(t.header)+len(t.body), t.at, end)
+	return fmt.Errorf("%w: a page of %d bytes at offset %d, in a region that ends at %d", ErrOverflow, len(t.header)+len(t.body), t.out.pos(), end)
 }
 
 func (t *regionWriter) writePadded(header, body []byte, size int64) error {
@@ -156,7 +185,7 @@ func (t *regionWriter) writePadded(header, body []byte, size int64) error {
 		}
 	}
 	t.header, t.body = t.header[:0], t.body[:0]
-	return t.skip(size - int64(len(body)) - skippableHead)
+	return t.out.skip(size - int64(len(body)) - skippableHead)
 }
 
 // skippable is the head of a frame of so many bytes that is skipped.

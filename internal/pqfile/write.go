@@ -71,6 +71,7 @@ type ChunkWriter struct {
 type buffers struct {
 	body, levels            []byte
 	packed, spare           []byte // of a page, and of the one that a region holds back
+	unwritten               []byte // of a region
 	defs, unpacked, spliced []byte
 	header                  bytes.Buffer
 	encoder                 *thrift.Encoder
@@ -302,7 +303,7 @@ func (c *ChunkWriter) Close(m *MinMax) (*Chunk, error) {
 			return nil, fmt.Errorf("column %s: %w", strings.Join(c.leaf.Path, "."), err)
 		}
 		c.chunk.Size, c.chunk.Offset = c.region.region.Size, c.region.region.Offset
-		c.spare = c.region.body
+		c.spare, c.unwritten = c.region.body, c.region.out.buf
 	}
 	bufferPool.Put(c.buffers)
 	c.buffers, c.err = nil, errors.New("the chunk is closed")
