@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/hudifs/hudifs/internal/fsview"
@@ -226,21 +226,16 @@ type listing struct {
 	lister   fsview.Lister
 	replaced map[timeline.FileGroup]string
 
-	groups    []partitionGroups // of all partitions
-	unsettled error             // says which folder went while it was listed, nil where none did
-}
-
-// partitionGroups are the file groups of a partition, with the files that the view has of them.
-type partitionGroups struct {
-	partition string
-	groups    []fsview.Group
 	files     []*File
+	others    map[timeline.FileGroup]string // the instants of the slices that were looked at, save those of the base files of files
+	unsettled error                         // says which folder went while it was listed, nil where none did
 }
 
 // list finds the files of all partitions. A folder that goes meanwhile is storage.ErrNotExist.
 func (l *listing) list(ctx context.Context) ([]*File, error) {
 	var mu sync.Mutex
-	l.groups = nil
+	l.others = map[timeline.FileGroup]string{}
+	partitions := map[string][]*File{}
 	count := 0
 	// A file that is served as it is needs no size to be listed.
 	sizes := l.v.scope.only != nil
@@ -250,7 +245,7 @@ func (l *listing) list(ctx context.Context) ([]*File, error) {
 		if err != nil {
 			return err
 		}
-		files, err := l.files(ctx, groups)
+		files, others, err := l.partition(ctx, groups)
 		if err != nil {
 			return err
 		}
@@ -259,25 +254,25 @@ func (l *listing) list(ctx context.Context) ([]*File, error) {
 		if count += len(files); count > maxFiles {
 			return fmt.Errorf("%w: %v: more than %d files", ErrUnsupported, l.v.query, maxFiles)
 		}
-		l.groups = append(l.groups, partitionGroups{partition, groups, files})
+		partitions[partition] = files
+		maps.Copy(l.others, others)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(l.groups, func(a, b partitionGroups) int { return strings.Compare(a.partition, b.partition) })
-	files := make([]*File, 0, count)
-	for i := range l.groups {
-		files = append(files, l.groups[i].files...)
-		l.groups[i].files = nil
+	l.files = make([]*File, 0, count)
+	for _, p := range slices.Sorted(maps.Keys(partitions)) {
+		l.files = append(l.files, partitions[p]...)
 	}
-	return files, nil
+	return l.files, nil
 }
 
-// files finds the files that the view has of some file groups.
-func (l *listing) files(ctx context.Context, groups []fsview.Group) ([]*File, error) {
+// partition finds the files that the view has of the file groups of a partition.
+func (l *listing) partition(ctx context.Context, groups []fsview.Group) (files []*File, others map[timeline.FileGroup]string, err error) {
+	others = map[timeline.FileGroup]string{}
 	all := make([]File, len(groups))
-	files := make([]*File, 0, len(groups))
+	files = make([]*File, 0, len(groups))
 	for i := range groups {
 		s, ok := l.slice(&groups[i])
 		if !ok {
@@ -286,12 +281,15 @@ func (l *listing) files(ctx context.Context, groups []fsview.Group) ([]*File, er
 		f := &all[i]
 		f.v, f.partition, f.fileID = l.v, groups[i].Partition, groups[i].FileID
 		if ok, err := f.take(ctx, s); err != nil {
-			return nil, err
+			return nil, nil, err
 		} else if ok {
 			files = append(files, f)
 		}
+		if f.base == nil || f.base.Instant != s.Instant {
+			others[f.group()] = s.Instant
+		}
 	}
-	return files, nil
+	return files, others, nil
 }
 
 // slice is the slice that the view shows of a file group.
@@ -307,12 +305,10 @@ func (l *listing) slice(g *fsview.Group) (fsview.Slice, bool) {
 
 // shown are the instants of the slices that were looked at.
 func (l *listing) shown() map[timeline.FileGroup]string {
-	out := map[timeline.FileGroup]string{}
-	for _, p := range l.groups {
-		for i := range p.groups {
-			if s, ok := l.slice(&p.groups[i]); ok {
-				out[timeline.FileGroup{Partition: p.partition, FileID: p.groups[i].FileID}] = s.Instant
-			}
+	out := maps.Clone(l.others)
+	for _, f := range l.files {
+		if _, other := out[f.group()]; !other {
+			out[f.group()] = f.base.Instant
 		}
 	}
 	return out

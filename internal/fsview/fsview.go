@@ -152,9 +152,11 @@ func Groups(ctx context.Context, tl Timeline, format Format, partition string, f
 
 // byID orders files by their file id, and those of one as they were. Files that are sorted by name nearly are.
 func byID[F any](files []F, id func(*F) string) {
-	order := func(a, b F) int { return strings.Compare(id(&a), id(&b)) }
-	if !slices.IsSortedFunc(files, order) {
-		slices.SortStableFunc(files, order)
+	for i := 1; i < len(files); i++ {
+		if id(&files[i]) < id(&files[i-1]) {
+			slices.SortStableFunc(files, func(a, b F) int { return strings.Compare(id(&a), id(&b)) })
+			return
+		}
 	}
 }
 

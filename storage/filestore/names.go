@@ -24,19 +24,12 @@ func (s *Store) Names(ctx context.Context, dir string) ([]storage.Entry, error) 
 		return nil, fmt.Errorf("list %s: %w", nameOrRoot(dir), err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	read, _ := entryBuffers.Get().(*[]storage.Entry)
-	defer func() {
-		if cap(*read) <= maxPooledEntries {
-			entryBuffers.Put(read)
-		}
-	}()
-	*read, err = names(ctx, fd, (*read)[:0])
-	if err != nil {
+	f, _ := folders.Get().(*folder)
+	defer f.release()
+	if err := f.read(ctx, fd); err != nil {
 		return nil, fmt.Errorf("list %s: %w", nameOrRoot(dir), err)
 	}
-	entries := byName(*read)
-	clear(*read)
-	return entries, nil
+	return f.entries(), nil
 }
 
 // Stat implements storage.Namer.
@@ -66,13 +59,11 @@ func (s *Store) stat(ctx context.Context, name string) (storage.Entry, error) {
 }
 
 const (
-	direntBytes      = 64 << 10
-	maxPooledEntries = 4096
-)
-
-var (
-	direntBuffers = sync.Pool{New: func() any { return new([direntBytes]byte) }}
-	entryBuffers  = sync.Pool{New: func() any { return new([]storage.Entry) }}
+	direntBytes = 64 << 10
+	// maxKept bounds the folders whose memory serves the next one.
+	maxKept = 1 << 20
+	// maxFolder is more than any folder has that one would list.
+	maxFolder = 1 << 31
 )
 
 // What getdents64(2) writes: 8 bytes of inode, 8 of offset, 2 of length, 1 of type, the name up to a zero byte.
@@ -82,76 +73,113 @@ const (
 	direntName   = 19
 )
 
-// names adds what an open folder holds to entries, in no order.
-func names(ctx context.Context, dir int, entries []storage.Entry) ([]storage.Entry, error) {
-	buf, _ := direntBuffers.Get().(*[direntBytes]byte)
-	defer direntBuffers.Put(buf)
+// folder is what getdents64(2) tells of a folder.
+type folder struct {
+	raw   []byte
+	names []dirent
+}
+
+// dirent is a name in the raw bytes. Its first bytes are a number, by which most names can be ordered without a look at them.
+type dirent struct {
+	head     uint64
+	from, to uint32
+}
+
+var folders = sync.Pool{New: func() any { return &folder{} }}
+
+func (f *folder) release() {
+	if cap(f.raw) > maxKept {
+		return
+	}
+	f.raw, f.names = f.raw[:0], f.names[:0]
+	folders.Put(f)
+}
+
+func (f *folder) read(ctx context.Context, dir int) error {
 	for {
-		n, err := retry(func() (int, error) { return unix.Getdents(dir, buf[:]) })
+		begin := len(f.raw)
+		f.raw = slices.Grow(f.raw, direntBytes)
+		n, err := retry(func() (int, error) { return unix.Getdents(dir, f.raw[begin:begin+direntBytes]) })
 		if err != nil {
-			return nil, mapError(err)
+			return mapError(err)
 		}
 		if n == 0 {
-			return entries, nil
+			return nil
 		}
-		batch := string(buf[:n]) // one copy for all names in it
-		for at := 0; at < n; {
-			length := int(binary.NativeEndian.Uint16(buf[at+direntLength:]))
-			end := bytes.IndexByte(buf[at+direntName:at+length], 0)
-			name := batch[at+direntName : at+direntName+end]
-			kind := buf[at+direntType]
-			at += length
-			if name == "." || name == ".." {
-				continue
-			}
-			e, ok, err := entryOf(dir, name, kind)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			if ok {
-				entries = append(entries, e)
-			}
+		if f.raw = f.raw[:begin+n]; len(f.raw) > maxFolder {
+			return fmt.Errorf("more than %d bytes of names", maxFolder)
+		}
+		if err := f.parse(dir, begin); err != nil {
+			return err
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
 
-// entryOf tells what an entry is by its type, which some file systems do not tell.
-func entryOf(dir int, name string, kind byte) (e storage.Entry, ok bool, err error) {
-	switch kind {
-	case unix.DT_REG:
-		return storage.Entry{Name: name, Size: storage.Unknown}, true, nil
-	case unix.DT_DIR:
-		return storage.Entry{Name: name, Dir: true}, true, nil
-	case unix.DT_UNKNOWN:
-		return stat(dir, name)
+// parse finds the names in the raw bytes from an offset on.
+func (f *folder) parse(dir, at int) error {
+	for at < len(f.raw) {
+		next := at + int(binary.NativeEndian.Uint16(f.raw[at+direntLength:]))
+		from := at + direntName
+		to := from + bytes.IndexByte(f.raw[from:next], 0)
+		kind := &f.raw[at+direntType]
+		at = next
+		name := f.raw[from:to]
+		if string(name) == "." || string(name) == ".." {
+			continue
+		}
+		if *kind == unix.DT_UNKNOWN { // some file systems do not tell
+			if err := findKind(dir, string(name), kind); err != nil {
+				return err
+			}
+		}
+		if *kind == unix.DT_REG || *kind == unix.DT_DIR {
+			var head [8]byte
+			copy(head[:], name)
+			f.names = append(f.names, dirent{binary.BigEndian.Uint64(head[:]), uint32(from), uint32(to)}) //nolint:gosec // see maxFolder
+		}
 	}
-	return e, false, nil
+	return nil
 }
 
-// byName sorts entries: by the first bytes of their names, which are numbers, and only where those are equal by the rest.
-func byName(entries []storage.Entry) []storage.Entry {
-	type key struct {
-		head uint64
-		at   int
+func findKind(dir int, name string, kind *byte) error {
+	e, ok, err := stat(dir, name)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	case ok && e.Dir:
+		*kind = unix.DT_DIR
+	case ok:
+		*kind = unix.DT_REG
 	}
-	keys := make([]key, len(entries))
-	for i, e := range entries {
-		var head [8]byte
-		copy(head[:], e.Name)
-		keys[i] = key{binary.BigEndian.Uint64(head[:]), i}
-	}
-	slices.SortFunc(keys, func(a, b key) int {
+	return nil
+}
+
+// entries are what was read, sorted by name. Their names lie in memory in that order, which is that of all who look at them.
+func (f *folder) entries() []storage.Entry {
+	slices.SortFunc(f.names, func(a, b dirent) int {
 		if a.head != b.head {
 			return cmp.Compare(a.head, b.head)
 		}
-		return strings.Compare(entries[a.at].Name, entries[b.at].Name)
+		return bytes.Compare(f.raw[a.from:a.to], f.raw[b.from:b.to])
 	})
-	sorted := make([]storage.Entry, len(entries))
-	for i, k := range keys {
-		sorted[i] = entries[k.at]
+	total := 0
+	for i := range f.names {
+		total += int(f.names[i].to - f.names[i].from)
 	}
-	return sorted
+	var all strings.Builder
+	all.Grow(total)
+	entries := make([]storage.Entry, len(f.names))
+	for i := range f.names {
+		d := &f.names[i]
+		begin := all.Len()
+		all.Write(f.raw[d.from:d.to])
+		entries[i] = storage.Entry{Name: all.String()[begin:], Size: storage.Unknown}
+		if f.raw[d.from-direntName+direntType] == unix.DT_DIR {
+			entries[i].Dir, entries[i].Size = true, 0
+		}
+	}
+	return entries
 }
