@@ -516,3 +516,122 @@ func TestListedElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// TestUpgradeUnderMount: Hudi 1.1 upgrades a table of version 6 that is mounted,
+// and goes on writing. The timeline moves to another folder, where its commits
+// are heard of without a remount.
+func TestUpgradeUnderMount(t *testing.T) {
+	table := table(t, "t6_mor_logs")
+	upgraded := filepath.Join(tempDir(t), "upgraded")
+	unpack(t, filepath.Join(env.root, "testdata", "t9_upgraded", "table.zip"), upgraded)
+	const compaction, first, last = "20261130080626822", "20261130080824694", "20261130080914042"
+	if err := os.WriteFile(filepath.Join(upgraded, "version8"), []byte(readFile(t, filepath.Join(env.root, "testdata", "t9_upgraded", "version8.properties"))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	put := func(from, to string) {
+		t.Helper()
+		p := filepath.Join(table, to)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p+".~", []byte(readFile(t, filepath.Join(upgraded, from))), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(p+".~", p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// write puts the files of a write, the one that completes it last.
+	write := func(at string, name func(string) string) {
+		t.Helper()
+		var last string
+		for p := range everything(t, upgraded) {
+			switch {
+			case !strings.Contains(p, at):
+			case completed.MatchString(filepath.Base(p)):
+				last = p
+			default:
+				put(p, name(p))
+			}
+		}
+		put(last, name(last))
+	}
+	same := func(p string) string { return p }
+
+	m := mount(t, table, "--poll-interval", "1h")
+	daemon := m.daemon(t)
+	before := sums(t, m.path("latest"))
+	asOf := names(t, m.path("asof"))
+	opened := firstFile(t, m, "latest")
+	f, err := os.Open(opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+
+	write(compaction, func(p string) string { // of the old layout still
+		if m := completed.FindStringSubmatch(filepath.Base(p)); m != nil {
+			return filepath.Join(".hoodie", m[1]+"."+m[3])
+		}
+		return strings.Replace(p, "/timeline/", "/", 1)
+	})
+	m.shows(t, compaction)
+	compacted := sums(t, m.path("latest"))
+	moved := 0
+	for _, old := range names(t, filepath.Join(table, ".hoodie")) {
+		at := instant.FindString(old)
+		if at == "" {
+			continue
+		}
+		for _, now := range names(t, filepath.Join(upgraded, ".hoodie", "timeline")) {
+			state := func(name string) string {
+				switch ext := filepath.Ext(name); ext {
+				case ".requested", ".inflight":
+					return ext
+				}
+				return ""
+			}
+			if strings.HasPrefix(now, at) && state(now) == state(old) {
+				put(".hoodie/timeline/"+now, ".hoodie/timeline/"+now)
+				moved++
+			}
+		}
+		if err := os.Remove(filepath.Join(table, ".hoodie", old)); err != nil {
+			t.Fatal(err)
+		}
+		if moved%5 == 0 {
+			if got := sums(t, m.path("latest")); fmt.Sprint(got) != fmt.Sprint(compacted) {
+				t.Errorf("latest has changed when %s was moved", old)
+			}
+		}
+	}
+	if moved < 20 {
+		t.Errorf("only %d files were moved", moved)
+	}
+	put("version8", ".hoodie/hoodie.properties")
+	eventually(t, "it is of version 8", func() bool { return attribute(t, m.dir, "version") == "8" })
+	put(".hoodie/hoodie.properties", ".hoodie/hoodie.properties")
+	eventually(t, "it is of version 9", func() bool { return attribute(t, m.dir, "version") == "9" })
+	for _, at := range []string{first, last} {
+		write(at, same)
+		m.shows(t, at)
+	}
+	anew := mount(t, table)
+	sameBytes(t, m.path("latest"), anew.path("latest"))
+	if got, want := names(t, m.path("asof")), names(t, anew.path("asof")); !slices.Equal(got, want) || !slices.Equal(got[:len(asOf)], asOf) {
+		t.Errorf("asof lists %q, want %q, before %q", got, want, asOf)
+	}
+	for _, at := range asOf {
+		sameBytes(t, m.path("asof", at), anew.path("asof", at))
+	}
+	name, err := filepath.Rel(m.path("latest"), opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := io.ReadAll(f); err != nil || sum(data) != before[name] {
+		t.Errorf("%s, which was open: %d bytes, %v", name, len(data), err)
+	}
+	if now := m.daemon(t); now != daemon {
+		t.Error("another daemon")
+	}
+}

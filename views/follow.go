@@ -2,6 +2,7 @@ package views
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,6 +76,18 @@ func (f *follower) follow(ctx context.Context) {
 	if err := f.watch.Follow(ctx, dirs); err != nil {
 		f.warn(ctx, err)
 	}
+}
+
+// moved tells whether some tables, of which something was heard, have folders by now that are not watched: an upgrade moves the timeline.
+func (f *follower) moved(tables []*table) bool {
+	if f.watch == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(tables, func(tab *table) bool {
+		return slices.ContainsFunc(tab.hudi.Folders(), func(dir string) bool { return f.tables[join(tab.path, dir)] == nil })
+	})
 }
 
 func (f *follower) listen(ctx context.Context) {

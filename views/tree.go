@@ -241,6 +241,7 @@ func (t *Tree) Run(ctx context.Context) {
 	failing := ""
 	for {
 		var tables []*table
+		heard := false
 		select {
 		case <-ctx.Done():
 			return
@@ -248,8 +249,13 @@ func (t *Tree) Run(ctx context.Context) {
 			f.follow(ctx)
 			tables = t.tables()
 		case tables = <-f.heard:
+			heard = true
 		}
 		err := t.refresh(ctx, tables)
+		if heard && f.moved(tables) { // what has happened in the new folders before they were watched is found by another look
+			f.follow(ctx)
+			err = errors.Join(err, t.refresh(ctx, tables))
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
