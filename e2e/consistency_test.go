@@ -635,3 +635,58 @@ func TestUpgradeUnderMount(t *testing.T) {
 		t.Error("another daemon")
 	}
 }
+
+// TestMadeAnewUnderMount: a table is dropped under its mount, and another one of
+// other columns is made in its place.
+func TestMadeAnewUnderMount(t *testing.T) {
+	old, other := table(t, "t9_mor_logs"), table(t, "t9_types")
+	m := mount(t, old)
+	daemon := m.daemon(t)
+	before := sums(t, m.path("latest"))
+	opened := firstFile(t, m, "latest")
+	f, err := os.Open(opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := os.RemoveAll(old); err != nil {
+		t.Fatal(err)
+	}
+	views := []string{"latest", "read_optimized", "asof/earliest", "incremental/000..latest"}
+	eventually(t, "it is known that the table is gone", func() bool {
+		_, err := os.ReadDir(m.path("latest"))
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	for _, view := range views {
+		if list, err := os.ReadDir(m.path(view)); err == nil || attribute(t, m.path(view), "error") == "" {
+			t.Errorf("%s of no table: %v, %v", view, list, err)
+		}
+	}
+	readFile(t, m.path(".hudi", "status"))
+	if err := os.Rename(other, old); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other table is there", func() bool {
+		_, err := os.ReadDir(m.path("latest"))
+		return err == nil
+	})
+	anew := mount(t, old)
+	for _, view := range views {
+		sameBytes(t, m.path(view), anew.path(view))
+	}
+	for name := range before {
+		if data, err := os.ReadFile(m.path("latest", name)); err == nil {
+			t.Errorf("%s of the table that was dropped: %d bytes", name, len(data))
+		}
+	}
+	name, err := filepath.Rel(m.path("latest"), opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := io.ReadAll(f); err != nil || sum(data) != before[name] {
+		t.Errorf("%s, which was open: %d bytes, %v", name, len(data), err)
+	}
+	if now := m.daemon(t); now != daemon {
+		t.Error("another daemon")
+	}
+}
