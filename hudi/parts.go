@@ -76,6 +76,9 @@ func (p *Parts) Len() int { return p.layout.Parts() }
 // Range is where a part lies in the file.
 func (p *Parts) Range(part int) (offset, size int64) { return p.layout.Region(part) }
 
+// All says that every part will be made.
+func (p *Parts) All() { p.layout.All() }
+
 // Make writes a part to w, at its place. Several may be made at once.
 func (p *Parts) Make(w Writer, part int) error {
 	return p.f.explain(admitted(p.ctx, p.f, p.f.Cost()/int64(p.Len()), func() error { return p.layout.Make(w, part) }))

@@ -144,7 +144,8 @@ func (f *file) openLazily(ctx context.Context, size int64) (Handle, error) {
 	if ok, err := f.file.MadeOfParts(ctx); !ok || err != nil {
 		return nil, f.explain(err)
 	}
-	return newLazyHandle(f.tab.t.lazy, f, size), nil
+	h, err := f.tab.t.lazy.open(ctx, f, size)
+	return h, f.explain(err)
 }
 
 // key names the file's bytes among those of all tables in the cache.

@@ -17,8 +17,7 @@ import (
 )
 
 // A rendered file that is made of parts is open before it is complete: a part is made when somebody reads it. When nobody has for a while, or
-// when many have been asked for, the rest is made, and the file goes into the cache as any other. Who begins to read where the file begins wants
-// all of it, and gets it rendered at once.
+// when many have been asked for, or who reads begins where the file begins, the rest is made, and the file goes into the cache as any other.
 
 // idleBeforeRest is how long nobody must have read a missing part before the rest is made: an engine reads the columns that it needs at once.
 const idleBeforeRest = 2 * time.Second
@@ -80,8 +79,8 @@ type making struct {
 	err  error
 }
 
-// begun gives a file that is begun, with a reference of its own; nil where it is better rendered at once.
-func (l *lazyFiles) begun(ctx context.Context, f *file, size int64) (*lazyFile, error) {
+// open gives a handle of a file, or nil where it is better rendered at once. What the file is made of is open from then on.
+func (l *lazyFiles) open(ctx context.Context, f *file, size int64) (Handle, error) {
 	z := l.join(f, f.key(), size)
 	if z == nil {
 		return nil, nil
@@ -96,7 +95,7 @@ func (l *lazyFiles) begun(ctx context.Context, f *file, size int64) (*lazyFile, 
 		l.leave(z)
 		return nil, nil // to render it at once works, or fails for a reason of its own
 	}
-	return z, nil
+	return &lazyHandle{z: z}, nil
 }
 
 // join takes a reference of the file of a key, and begins it if it is not there.
@@ -247,75 +246,20 @@ func (z *lazyFile) tell() {
 	}
 }
 
-// lazyHandle is open on a file that may be incomplete. What it reads first decides how the file is made.
-type lazyHandle struct {
-	set  *lazyFiles
-	f    *file
-	size int64
-
-	lock   chan struct{} // has a token while somebody looks at what follows
-	z      *lazyFile     // nil until something was read, and where the file is rendered at once
-	whole  Handle        // the file, rendered at once; nil elsewhere
-	closed bool
-}
-
-func newLazyHandle(l *lazyFiles, f *file, size int64) *lazyHandle {
-	return &lazyHandle{set: l, f: f, size: size, lock: make(chan struct{}, 1)}
-}
-
-func (h *lazyHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
-	want := some
-	if off == 0 {
-		want = all
-	}
-	z, whole, err := h.open(ctx, want)
-	if err != nil {
-		return 0, err
-	}
-	if whole == nil {
-		if err := z.read(ctx, off, off+int64(len(p))); err == nil {
-			return atEnd(z.partial.File().ReadAt(p, off))
-		}
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		if _, whole, err = h.open(ctx, instead); err != nil {
-			return 0, err
-		}
-	}
-	return whole.ReadAt(ctx, p, off)
-}
-
-// wanted is what somebody wants to read.
-type wanted int
-
-const (
-	some    wanted = iota
-	all            // of the file, probably
-	instead        // of parts that could not be made, in memory where the disk is full
-)
-
-// open gives the file that is made of parts or, if it is not nil, the whole to be read instead.
-func (h *lazyHandle) open(ctx context.Context, want wanted) (z *lazyFile, whole Handle, err error) {
-	select {
-	case h.lock <- struct{}{}:
-		defer func() { <-h.lock }()
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
-	}
-	if h.z == nil && h.whole == nil && want == some {
-		if h.z, err = h.set.begun(ctx, h.f, h.size); err != nil {
-			return nil, nil, err
-		}
-	}
-	if h.whole == nil && (h.z == nil || want == instead) {
-		h.whole, err = h.f.openWhole(ctx, h.size)
-	}
-	return h.z, h.whole, err
+// all has the rest made at once: somebody reads the file from its beginning.
+func (z *lazyFile) all() {
+	z.mu.Lock()
+	z.asked = len(z.state)
+	z.mu.Unlock()
+	z.parts.All()
+	z.tell()
 }
 
 // read makes the parts that lie between two offsets.
 func (z *lazyFile) read(ctx context.Context, off, end int64) error {
+	if off == 0 {
+		z.all()
+	}
 	first := sort.Search(z.parts.Len(), func(i int) bool {
 		from, size := z.parts.Range(i)
 		return from+size > off
@@ -331,18 +275,49 @@ func (z *lazyFile) read(ctx context.Context, off, end int64) error {
 	return nil
 }
 
-func (h *lazyHandle) Close() error {
-	h.lock <- struct{}{}
-	defer func() { <-h.lock }()
-	if h.closed {
-		return nil
+// lazyHandle is open on an incomplete file.
+type lazyHandle struct {
+	z      *lazyFile
+	closed sync.Once
+
+	mu    sync.Mutex
+	whole Handle // the same file, rendered at once: nil unless parts could not be made
+}
+
+func (h *lazyHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if err := h.z.read(ctx, off, off+int64(len(p))); err != nil {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		whole, err := h.instead(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return whole.ReadAt(ctx, p, off)
 	}
-	h.closed = true
-	if h.z != nil {
-		h.set.leave(h.z)
+	return atEnd(h.z.partial.File().ReadAt(p, off))
+}
+
+// instead gives the file as the cache has it, in memory where the disk is full.
+func (h *lazyHandle) instead(ctx context.Context) (Handle, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.whole == nil {
+		whole, err := h.z.f.openWhole(ctx, h.z.partial.Size())
+		if err != nil {
+			return nil, err
+		}
+		h.whole = whole
 	}
-	if h.whole != nil {
-		return h.whole.Close()
-	}
-	return nil
+	return h.whole, nil
+}
+
+func (h *lazyHandle) Close() (err error) {
+	h.closed.Do(func() {
+		h.z.set.leave(h.z)
+		if h.whole != nil {
+			err = h.whole.Close()
+		}
+	})
+	return err
 }

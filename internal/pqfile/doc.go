@@ -77,6 +77,8 @@
 //	| dictionary |        | to Region.Dictionary     |     | last page   | to Region.Size          |        |
 //	+------------+--------+--------------------------+-----+-------------+-------------------------+--------+
 //
+// A region has the room that pages take decompressed, so those that are not copied are stored: to compress them would cost more than it saves.
+//
 // The footer can be made before any of its chunks, and each chunk when it is read. It knows less then: no null count where that depends on
 // rows that were not read, no minimum and maximum of columns with records in the log that were not decoded.
 //

@@ -121,13 +121,11 @@ func (c *ChunkWriter) copyPage(p *EncodedPage) error {
 		}
 	}
 	p.chunk.copied = true
-	body := raw.body
-	if c.region != nil {
-		body = append(c.packed[:0], body...)
-	}
-	body, err := c.put(&h, body, int64(raw.header.UncompressedPageSize))
-	if c.region != nil {
-		c.packed = body
+	var err error
+	if size := int64(raw.header.UncompressedPageSize); c.region == nil {
+		_, err = c.put(&h, raw.body, size)
+	} else {
+		c.packed, err = c.put(&h, append(c.packed[:0], raw.body...), size)
 	}
 	if err != nil {
 		return err

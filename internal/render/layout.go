@@ -229,6 +229,9 @@ func (l *Layout) Region(part int) (offset, size int64) {
 	return r.Offset, r.Size
 }
 
+// All says that all of them will be made: what their log records hold is decoded together.
+func (l *Layout) All() { l.m.records.all() }
+
 // Make writes one of them. Several may be made at once.
 func (l *Layout) Make(w io.WriterAt, part int) error {
 	p := l.parts[part]

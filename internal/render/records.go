@@ -123,7 +123,14 @@ func (r *records) leaf(n *schema.Node) (*recordColumn, error) {
 }
 
 // fewSingles is how many columns are decoded each by itself: it takes about as long to pass over all fields of the records a few times as to decode them.
-const fewSingles = 5
+const fewSingles = 3
+
+// all says that all columns will be asked for.
+func (r *records) all() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.singles = fewSingles
+}
 
 // with lists what is decoded with a column.
 func (r *records) with(n *schema.Node) (leaves []int) {
