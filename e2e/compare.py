@@ -78,7 +78,8 @@ def from_duckdb(relation):
 
 @engine
 def duckdb(folder, duckdb):
-    return from_duckdb(duckdb.sql(f"select * from read_parquet({parquet_files(folder)!r}, hive_partitioning = false)"))
+    files = ", ".join("'" + f.replace("'", "''") + "'" for f in parquet_files(folder))
+    return from_duckdb(duckdb.sql(f"select * from read_parquet([{files}], hive_partitioning = false)"))
 
 
 @engine

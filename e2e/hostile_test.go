@@ -42,15 +42,16 @@ func renameIn(t *testing.T, table, partition, name string) {
 	}
 }
 
+// odd are names that a file system takes.
+var odd = []string{
+	`it's`, `"quoted"`, "back`tick", "100%", "%2F", "%2E%2E", "%", "a\nb", "a\tb", "\x01", "\x7f", " blank ", "..x", "...", ".. ", ".hidden", "_under",
+	"-rf", "*", "[a-z]?", `a\b`, "$HOME", "a=b", "=", "a:b", "#1", "ünïcødé", "e\u0301", "\u202egnp.exe", "世界🦆", "\uFEFF", strings.Repeat("x", 255), strings.Repeat("世", 85),
+}
+
 // TestOddNames: tables and partitions have whatever names a file system takes,
 // and each shows all files of its own.
 func TestOddNames(t *testing.T) {
-	home := tempDir(t)
-	warehouse := filepath.Join(home, "warehouse")
-	odd := []string{
-		`it's`, `"quoted"`, "back`tick", "100%", "%2F", "%2E%2E", "%", "a\nb", "a\tb", "\x01", "\x7f", " blank ", "..x", "...", ".. ", ".hidden", "_under",
-		"-rf", "*", "[a-z]?", `a\b`, "$HOME", "a=b", "=", "a:b", "#1", "ünïcødé", "e\u0301", "\u202egnp.exe", "世界🦆", "\uFEFF", strings.Repeat("x", 255), strings.Repeat("世", 85),
-	}
+	warehouse := filepath.Join(tempDir(t), "warehouse")
 	where := map[string]string{}
 	for _, name := range odd {
 		folder := name
@@ -87,6 +88,28 @@ func TestOddNames(t *testing.T) {
 		}
 		if strings.ContainsAny(shown[0][:1], "._") || strings.Contains(shown[0], "=") {
 			t.Errorf("%q is shown as %q, of which engines think something", name, shown[0])
+		}
+	}
+}
+
+// TestEnginesReadOddNames: what is shown of odd names no engine takes for a
+// pattern, a hidden file or a column, and all read all rows.
+func TestEnginesReadOddNames(t *testing.T) {
+	needEngines(t)
+	good := table(t, "t6_cow_partitioned")
+	north := ask(t, question{Do: "same", Engine: "pyarrow", Dir: mount(t, good).path("latest", "north"), Other: &question{Engine: "pyarrow", Dir: mount(t, good).path("latest", "north")}}).Rows
+	all := ask(t, question{Do: "same", Engine: "pyarrow", Dir: mount(t, good).path("latest"), Other: &question{Engine: "pyarrow", Dir: mount(t, good).path("latest")}}).Rows
+	// Files of committed writes count wherever they lie: one more copy of a partition for each name.
+	for _, name := range odd {
+		if err := os.CopyFS(filepath.Join(good, name), os.DirFS(filepath.Join(good, "north"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := mount(t, good)
+	for _, engine := range []string{"pyarrow", "pyarrow-default", "pandas-default", "duckdb", "duckdb-default", "polars"} {
+		a := ask(t, question{Do: "same", Engine: engine, Dir: m.path("latest"), Other: &question{Engine: "pyarrow", Dir: m.path("latest")}})
+		if a.Failed != "" || len(a.Problems) > 0 || a.Rows != all+len(odd)*north || north == 0 {
+			t.Errorf("%s: %d rows, want %d and %d times %d: %s %q", engine, a.Rows, all, len(odd), north, a.Failed, a.Problems)
 		}
 	}
 }

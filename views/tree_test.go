@@ -661,7 +661,9 @@ func TestLayouts(t *testing.T) {
 		{".hidden/_x", "%2Ehidden/%5Fx", ".hidden/_x"},
 		{"19700102", "19700102", "19700102"},
 		{"null", "null", "null"},
-		{"a.b*c", "a.b*c", "a.b*c"},
+		{"a.b*c", "a.b%2Ac", "a.b*c"},
+		{`a\b?[1-2]{x,y}`, "a%5Cb%3F%5B1-2%5D%7Bx,y%7D", `a\b?[1-2]{x,y}`},
+		{"a\nb\x7f", "a%0Ab%7F", "a\nb\x7f"},
 		{long + "=x", long + "%3Dx", long + "=x"},
 	} {
 		for layout, want := range map[string]string{"plain": tt.plain, "": tt.plain, "table": tt.table, "flat": ""} {

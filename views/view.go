@@ -2,7 +2,6 @@ package views
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -295,15 +294,20 @@ func short(name string) string {
 }
 
 // plainName escapes what engines would take for something else than a folder of files: they read a column out of a name
-// with =, and overlook one that begins with _ or a point. The escapes are those of Hudi's own encoding of partition paths.
+// with =, overlook one that begins with _ or a point, and match one with what patterns are made of. The escapes are those of Hudi's own encoding
+// of partition paths.
 func plainName(value string) string {
 	if value == "" {
 		return "%"
 	}
-	value = strings.ReplaceAll(value, "=", "%3D")
-	switch value[0] {
-	case '_', '.':
-		value = "%" + strings.ToUpper(hex.EncodeToString([]byte{value[0]})) + value[1:]
+	var b strings.Builder
+	for i := range len(value) {
+		c := value[i]
+		if c < ' ' || c == 0x7f || strings.IndexByte(`=*?[]{}\`, c) >= 0 || i == 0 && (c == '_' || c == '.') {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
 	}
-	return value
+	return b.String()
 }
