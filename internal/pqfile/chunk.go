@@ -46,6 +46,7 @@ type ChunkReader struct {
 	// uncompressed are the bytes of the pages so far, decompressed and with their headers; copied says that some were not decompressed.
 	uncompressed int64
 	copied       bool
+	numbered     int64 // pages of numbers in the dictionary
 	err          error
 }
 
@@ -434,7 +435,21 @@ func (r *ChunkReader) splitV2(raw *rawPage) (rep, def, values []byte, err error)
 	if nRep+nDef > int64(len(raw.body)) || int64(raw.header.UncompressedPageSize) < nRep+nDef {
 		return nil, nil, nil, corrupt("levels of %d and %d bytes in a page of %d", nRep, nDef, raw.header.UncompressedPageSize)
 	}
-	return raw.body[:nRep], raw.body[nRep : nRep+nDef], raw.body[nRep+nDef:], nil
+	rep, def, values = raw.body[:nRep], raw.body[nRep:nRep+nDef], raw.body[nRep+nDef:]
+	n, l := int(raw.entries()), r.leaf.Leaf
+	return rep, def, values, errors.Join(fills(rep, l.MaxRep, n), fills(def, l.MaxDef, n))
+}
+
+// fills tells whether n levels take all of some bytes: where they end stands in the header, which no checksum covers.
+func fills(levels []byte, top uint8, n int) error {
+	if top == 0 {
+		return nil
+	}
+	used, err := hybrid(levels, bits.Len8(top), n)
+	if err == nil && len(used) < len(levels) {
+		err = corrupt("levels of %d bytes, of which %d hold %d levels", len(levels), len(used), n)
+	}
+	return err
 }
 
 // valuesV2 decompresses the values of a page of version 2.

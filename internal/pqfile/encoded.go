@@ -60,15 +60,36 @@ func (r *ChunkReader) NextEncoded() (p *EncodedPage, err error) {
 			if isDictionary(raw.encoding()) && r.dict == nil {
 				r.dict = column.New(r.valueLeaf()) // parquet-mr writes none for a column of nulls
 			}
+			if isDictionary(raw.encoding()) {
+				r.numbered++
+			}
 			r.encoded = EncodedPage{Rows: int(raw.entries()), Dict: isDictionary(raw.encoding()), chunk: r, raw: raw}
 			return &r.encoded, nil
 		}
 	}
-	if r.copied && r.uncompressed != r.meta.TotalUncompressedSize {
-		// Of a page that was copied nothing else tells how large it is.
-		return nil, corrupt("chunk ending at offset %d: pages of %d bytes where the footer counts %d", r.src.pos, r.uncompressed, r.meta.TotalUncompressedSize)
+	if r.copied {
+		if err := r.checkHeaders(); err != nil {
+			return nil, err
+		}
 	}
 	return nil, r.end()
+}
+
+// checkHeaders compares what the headers of the pages say with what the footer does. Of a page that was copied nothing else tells how large it is,
+// and how its values are encoded.
+func (r *ChunkReader) checkHeaders() error {
+	if r.uncompressed != r.meta.TotalUncompressedSize {
+		return corrupt("chunk ending at offset %d: pages of %d bytes where the footer counts %d", r.src.pos, r.uncompressed, r.meta.TotalUncompressedSize)
+	}
+	for _, s := range r.meta.EncodingStats {
+		if s.PageType != format.DictionaryPage && isDictionary(s.Encoding) {
+			r.numbered -= int64(s.Count)
+		}
+	}
+	if r.numbered != 0 {
+		return corrupt("chunk ending at offset %d: %d pages more with a dictionary's numbers than the footer counts", r.src.pos, r.numbered)
+	}
+	return nil
 }
 
 // Decode decodes the page. What it returns is valid until the next page is read.
@@ -132,15 +153,6 @@ func (p *EncodedPage) levelsV2() (out encodedParts, err error) {
 		out.levels = def
 	}
 	return out, nil
-}
-
-// nulls counts the entries without a value.
-func (e *encodedParts) nulls(top uint8, entries int) (int64, error) {
-	if e.whole(top, entries) {
-		return 0, nil
-	}
-	def, err := e.decodeLevels(nil, top, entries)
-	return int64(entries - present(def, top)), err
 }
 
 // whole tells whether encoded levels say that no entry is null: a single run of the highest level.

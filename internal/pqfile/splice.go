@@ -62,11 +62,14 @@ func (c *ChunkWriter) copies(p *EncodedPage) bool {
 	if c.o.Codec != r.meta.Codec || c.leaf.Leaf != r.leaf.Leaf || int64(len(p.raw.body))+ourHeader > c.worst(p) {
 		return false
 	}
+	if len(r.meta.EncodingStats) == 0 {
+		return false // the header alone would say how the values are encoded, which no checksum covers
+	}
 	if c.kind(h.Type, p.raw.encoding()) == nil && len(c.pages) == pageKinds {
 		return false
 	}
 	if h.Type == format.DataPageV2 {
-		return true
+		return false // its header tells where its levels end, which no checksum covers: only they themselves do
 	}
 	return c.leaf.Leaf.MaxDef == 0 || h.DataPageHeader.V.DefinitionLevelEncoding == format.RLE && r.meta.Statistics.NullCount.Valid
 }
@@ -91,34 +94,16 @@ func (c *ChunkWriter) copyPage(p *EncodedPage) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	raw, n := p.raw, int32(p.Rows)
+	raw := p.raw
 	h := format.PageHeader{
 		Type: raw.header.Type, UncompressedPageSize: raw.header.UncompressedPageSize, CompressedPageSize: raw.header.CompressedPageSize,
 		CRC: int32(crc32.ChecksumIEEE(raw.body)),
+		DataPageHeader: thrift.New(format.DataPageHeader{
+			NumValues: int32(p.Rows), Encoding: raw.encoding(), DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+		}),
 	}
-	nulls := int64(0)
-	if raw.header.Type == format.DataPageV2 {
-		e, err := p.levelsV2()
-		if err != nil {
-			return err
-		}
-		if nulls, err = e.nulls(c.leaf.Leaf.MaxDef, p.Rows); err != nil {
-			return err
-		}
-		old := &raw.header.DataPageHeaderV2.V
-		h.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{
-			NumValues: n, NumRows: n, NumNulls: int32(nulls), Encoding: old.Encoding, DefinitionLevelsByteLength: old.DefinitionLevelsByteLength,
-			IsCompressed: old.IsCompressed,
-		})
-		c.nulls += nulls
-		c.sourceNulls += nulls
-	} else {
-		h.DataPageHeader = thrift.New(format.DataPageHeader{
-			NumValues: n, Encoding: raw.encoding(), DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
-		})
-		if c.leaf.Leaf.MaxDef > 0 {
-			c.source = p.chunk.meta
-		}
+	if c.leaf.Leaf.MaxDef > 0 {
+		c.source = p.chunk.meta
 	}
 	p.chunk.copied = true
 	var err error
