@@ -39,7 +39,10 @@ func TestStoreFaults(t *testing.T) {
 			before, last := in[len(in)-2].Time, in[len(in)-1].Time // what all writes have changed takes long to find out
 			all["diff"], all["cdc"] = hudi.Difference(before, last), hudi.Changes(before, last)
 			for _, kind := range kinds {
-				t.Run(kind, func(t *testing.T) { storeFaults(t, real, all[kind]) })
+				t.Run(kind, func(t *testing.T) {
+					t.Parallel()
+					storeFaults(t, real, all[kind])
+				})
 			}
 		})
 	}
