@@ -28,7 +28,7 @@ type content interface {
 	facts(target *schema.Message, exact []Facts) ([]Facts, error)
 }
 
-// OpenData opens the records of an Avro or Parquet data block, or of one of change data; the content of Avro records is read as a whole.
+// OpenData opens the records of an Avro or Parquet data block, or of one of change data. r is read again for each pass over them.
 func OpenData(r io.ReaderAt, b Block) (*Data, error) {
 	open := openAvro
 	switch b.Type {

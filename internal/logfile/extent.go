@@ -47,11 +47,7 @@ func measureAvro(r io.ReaderAt, b Block, target *schema.Message) (Extent, error)
 	if err != nil {
 		return Extent{}, err
 	}
-	head := make([]byte, min(avroHeadLen, max(b.ContentLength, 0)))
-	if err := readFull(r, head, b.ContentOffset); err != nil {
-		return Extent{}, err
-	}
-	rows, err := avroCount(head, &b)
+	rows, err := readAvroCount(r, &b)
 	if err != nil {
 		return Extent{}, err
 	}

@@ -20,16 +20,28 @@ const (
 	avroVersion   = 3
 )
 
-// readContent reads the whole content of a block.
-func readContent(r io.ReaderAt, b *Block) ([]byte, error) {
+// readContent reads the whole content of a block, into buf if that is large enough.
+func readContent(r io.ReaderAt, b *Block, buf []byte) ([]byte, error) {
 	if b.ContentLength < 0 {
 		return nil, corrupt(b.Offset, "expected a content length, found %d", b.ContentLength)
 	}
-	buf := make([]byte, b.ContentLength)
+	if int64(cap(buf)) < b.ContentLength {
+		buf = make([]byte, b.ContentLength)
+	}
+	buf = buf[:b.ContentLength]
 	if err := readFull(r, buf, b.ContentOffset); err != nil {
 		return nil, err
 	}
 	return buf, nil
+}
+
+// readAvroCount reads the head alone.
+func readAvroCount(r io.ReaderAt, b *Block) (int, error) {
+	head := make([]byte, min(avroHeadLen, max(b.ContentLength, 0)))
+	if err := readFull(r, head, b.ContentOffset); err != nil {
+		return 0, err
+	}
+	return avroCount(head, b)
 }
 
 // avroCount reads the head of an Avro block's content, which may be all there is of it in buf.
@@ -51,7 +63,7 @@ func avroCount(buf []byte, b *Block) (int, error) {
 // schemas are no table's. An error ends it.
 func Records(r io.ReaderAt, b Block) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		buf, err := readContent(r, &b)
+		buf, err := readContent(r, &b, nil)
 		if err != nil {
 			yield(nil, err)
 			return

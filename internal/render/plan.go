@@ -127,8 +127,8 @@ func (p *plan) changes(group int, leaf *schema.Node) []change {
 	return drops
 }
 
-// maxContent limits the log blocks of a slice: they are held in memory while it is rendered, and a column of their
-// records must stay below the 4 GiB that the offsets of a vector reach.
+// maxContent limits the log blocks of a slice: their keys, and a column or more of their records, are in memory while it is rendered, and a column
+// must stay below the 4 GiB that the offsets of a vector reach.
 const maxContent = int64(2 << 30)
 
 // checkEvery is how many rows are planned between two looks at the context.
