@@ -35,7 +35,8 @@ func Unmount(mountpoint string, lazy bool) error {
 	return unmount(path, 0)
 }
 
-// clearDead resolves a mountpoint, and takes away what a killed hudifs left there: a mount that answers ENOTCONN to everything.
+// clearDead resolves a mountpoint, and takes away what a killed hudifs left there: a mount that answers ENOTCONN to everything, and
+// ECONNABORTED to what it was asked before it was killed.
 func clearDead(mountpoint string) (string, error) {
 	path, err := resolve(mountpoint)
 	if err != nil {
@@ -53,7 +54,7 @@ func clearDead(mountpoint string) (string, error) {
 		var st syscall.Statfs_t
 		if err := syscall.Statfs(path, &st); err == nil {
 			return "", fmt.Errorf("%s is a hudifs mount already", path)
-		} else if !errors.Is(err, syscall.ENOTCONN) {
+		} else if !errors.Is(err, syscall.ENOTCONN) && !errors.Is(err, syscall.ECONNABORTED) {
 			return "", &os.PathError{Op: "statfs", Path: path, Err: err}
 		}
 		if err := detach(path); err != nil {

@@ -8,12 +8,32 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
 // serveVar makes a process serve a mount until it is killed.
 const serveVar = "HUDIFS_TEST_SERVE"
+
+// served mounts a small tree in a process of its own.
+func served(t *testing.T, mnt string) *exec.Cmd {
+	t.Helper()
+	needFUSE(t)
+	check(t, os.Mkdir(mnt, 0o755))
+	cmd := exec.Command(os.Args[0], "-test.run=^TestDeadMountIsReplaced$")
+	cmd.Env = append(os.Environ(), serveVar+"="+mnt)
+	out, err := cmd.StdoutPipe()
+	check(t, err)
+	check(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	_, err = io.ReadFull(out, make([]byte, 8))
+	check(t, err)
+	return cmd
+}
 
 func TestDeadMountIsReplaced(t *testing.T) {
 	if mnt, ok := os.LookupEnv(serveVar); ok {
@@ -23,16 +43,8 @@ func TestDeadMountIsReplaced(t *testing.T) {
 		s.Wait()
 		return
 	}
-	needFUSE(t)
 	mnt := filepath.Join(t.TempDir(), "a b")
-	check(t, os.Mkdir(mnt, 0o755))
-	cmd := exec.Command(os.Args[0], "-test.run=^TestDeadMountIsReplaced$")
-	cmd.Env = append(os.Environ(), serveVar+"="+mnt)
-	out, err := cmd.StdoutPipe()
-	check(t, err)
-	check(t, cmd.Start())
-	_, err = io.ReadFull(out, make([]byte, 8))
-	check(t, err)
+	cmd := served(t, mnt)
 	check(t, cmd.Process.Kill())
 	cmd.Wait()
 	s, err := Mount(smallTree(), mnt, options(io.Discard))
@@ -42,6 +54,28 @@ func TestDeadMountIsReplaced(t *testing.T) {
 	}
 	check(t, s.Unmount())
 	s.Wait()
+}
+
+// A daemon may be killed just when the next one asks whether it lives: then the answer is another one.
+func TestMountDiesWhenAsked(t *testing.T) {
+	mnt := filepath.Join(t.TempDir(), "mnt")
+	cmd := served(t, mnt)
+	check(t, cmd.Process.Signal(syscall.SIGSTOP))
+	type result struct {
+		s   *Server
+		err error
+	}
+	mounted := make(chan result, 1)
+	go func() {
+		s, err := Mount(smallTree(), mnt, options(io.Discard))
+		mounted <- result{s, err}
+	}()
+	time.Sleep(200 * time.Millisecond) // nothing tells when it has asked
+	check(t, cmd.Process.Kill())
+	r := <-mounted
+	check(t, r.err)
+	check(t, r.s.Unmount())
+	r.s.Wait()
 }
 
 // A mount in use vanishes from the tree, and serves what is open until it is closed.
