@@ -86,7 +86,11 @@ func TestWatch(t *testing.T) {
 		if err := c.change(); err != nil {
 			t.Fatal(err)
 		}
-		if got := heard(t, w); !slices.Equal(got, []string{"b/c"}) {
+		got := heard(t, w)
+		for slices.Equal(got, []string{"a"}) { // still, on a busy machine
+			got = heard(t, w)
+		}
+		if !slices.Equal(slices.DeleteFunc(got, func(dir string) bool { return dir == "a" }), []string{"b/c"}) {
 			t.Errorf("%s: heard %q", c.what, got)
 		}
 		quiet(c.what)
