@@ -130,6 +130,9 @@ func (l *listing) look(ctx context.Context, first int) {
 		for range lookAtOnce {
 			g.Go(func() error {
 				for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
+					if entries[i].Costly {
+						continue
+					}
 					_ = contain.Call(func() (err error) {
 						found[i], err = lookUp(ctx, dir, entries[i].Name)
 						return err

@@ -23,6 +23,7 @@ type fakeNode struct {
 	err    error  // of Lookup, Entries and Open
 	wait   func() // before all but Attr
 	stats  atomic.Int64
+	costly bool // to be asked for Attr
 }
 
 func (n *fakeNode) Attr(context.Context) (views.Attr, error) {
@@ -81,7 +82,7 @@ func (d *fakeDir) Entries(context.Context) ([]views.Entry, error) {
 		case *fakeDir:
 			e.Dir, e.Inode = true, n.attr.Inode
 		case *fakeFile:
-			e.Inode = n.attr.Inode
+			e.Inode, e.Costly = n.attr.Inode, n.costly
 		}
 		list = append(list, e)
 	}

@@ -367,6 +367,9 @@ func (f *File) Source() int64 {
 	return n
 }
 
+// Costly tells that finding the size takes making the file.
+func (f *File) Costly() bool { return f.made != nil }
+
 // Details are what a file is made of.
 type Details struct {
 	FileGroup string

@@ -193,7 +193,8 @@ func (p *partition) Entries(context.Context) ([]Entry, error) { return p.entries
 func (p *partition) list() []Entry {
 	out := make([]Entry, 0, len(p.files)+len(p.folders))
 	for i := range p.files {
-		out = append(out, Entry{Name: p.files[i].name, Inode: p.files[i].inode()})
+		f := &p.files[i]
+		out = append(out, Entry{Name: f.name, Costly: f.file.Costly(), Inode: f.inode()})
 	}
 	for name, b := range p.folders {
 		out = append(out, Entry{Name: name, Dir: true, Inode: b.inode()})

@@ -43,9 +43,11 @@ type Dir interface {
 
 // Entry is one line of a directory listing.
 type Entry struct {
-	Name  string
-	Dir   bool
-	Inode uint64
+	Name string
+	Dir  bool
+	// Costly says that Attr takes more than reading footers and headers: it is not to be asked for on suspicion.
+	Costly bool
+	Inode  uint64
 }
 
 // File is a regular file.
