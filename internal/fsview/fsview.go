@@ -104,7 +104,16 @@ func ParseBase(name, extension string) (f BaseFile, ok bool) {
 // be of any length.
 func isInstant(s, extension string) bool {
 	const seconds = 14 // as in 20261130002208; milliseconds may follow
-	return strings.Trim(s, "0123456789") == "" && (len(s) >= seconds || s != "" && extension == HFile)
+	return digits(s) && (len(s) >= seconds || s != "" && extension == HFile)
+}
+
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
 }
 
 // Groups sorts the files of a partition into file groups and these into slices. What isn't committed and what is no file of the

@@ -68,12 +68,7 @@ func (p *Plain) Walk(ctx context.Context, sizes bool, each func(partition string
 				}
 				partition, below := folders(dir, entries)
 				if partition {
-					if (sizes || hasLogs(entries)) && slices.ContainsFunc(entries, unsized) {
-						if entries, err = p.store.List(ctx, dir); err != nil {
-							return err
-						}
-					}
-					return each(dir, entries)
+					return p.partition(ctx, dir, entries, sizes, each)
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -90,6 +85,18 @@ func (p *Plain) Walk(ctx context.Context, sizes bool, each func(partition string
 		level = next
 	}
 	return nil
+}
+
+// partition gives each the files of a partition, whose names are known.
+func (p *Plain) partition(
+	ctx context.Context, dir string, entries []storage.Entry, sizes bool, each func(partition string, files []storage.Entry) error,
+) (err error) {
+	if (sizes || hasLogs(entries)) && slices.ContainsFunc(entries, unsized) {
+		if entries, err = p.store.List(ctx, dir); err != nil {
+			return err
+		}
+	}
+	return each(dir, entries)
 }
 
 func unsized(e storage.Entry) bool { return e.Size == storage.Unknown }

@@ -46,9 +46,11 @@ func (s Scalar) parseDecimal(text string) ([]byte, error) {
 	return dst.Value(0), nil
 }
 
+var withoutDashes = strings.NewReplacer("-", "", "/", "")
+
 // parseDate reads a year, month, day or hour, whatever stands between the parts (spark: PartitionPathParser).
 func parseDate(text string) (t time.Time, ok bool) {
-	text = strings.NewReplacer("-", "", "/", "").Replace(text)
+	text = withoutDashes.Replace(text)
 	layout, ok := map[int]string{4: "2006", 6: "200601", 8: "20060102", 10: "2006010215"}[len(text)]
 	if !ok {
 		return t, false
