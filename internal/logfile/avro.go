@@ -41,8 +41,8 @@ func (a *avroContent) names() []string {
 
 func (a *avroContent) size() int64 { return a.block.ContentLength }
 
-func (a *avroContent) appendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all Expected) error {
-	c, program, err := compile(a.typ, target, leaves)
+func (a *avroContent) appendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all Expected, facts []Facts) error {
+	c, program, err := compile(a.typ, target, leaves, facts)
 	if err != nil {
 		return fmt.Errorf("log block at byte %d: %w", a.block.Offset, err)
 	}
@@ -65,8 +65,34 @@ func (a *avroContent) appendColumns(dst []*column.Vector, target *schema.Message
 		}
 	}
 	for i, l := range leaves {
+		before := factsOfColumn(dst[i])
 		if err := c.sinks[l].give(dst[i]); err != nil {
 			return fmt.Errorf("log block at byte %d: column %v: %w", a.block.Offset, target.Leaves[l].Path, err)
+		}
+		if facts != nil {
+			facts[l] = factsOfColumn(dst[i])
+			facts[l].Bytes -= before.Bytes
+			facts[l].Nulls -= before.Nulls
+		}
+	}
+	if facts == nil {
+		return nil
+	}
+	return a.bound(facts, target)
+}
+
+// bound puts what Measure says in the place of what was counted of anything but text, and counts the columns that the records lack.
+func (a *avroContent) bound(facts []Facts, target *schema.Message) error {
+	e, err := a.measure(target)
+	if err != nil {
+		return err
+	}
+	for i, f := range factsOf(&e, target) {
+		if f.Bytes > 0 || target.Leaves[i].Leaf.Kind != column.Bytes {
+			facts[i].Bytes = f.Bytes // no text, which was bounded among all
+		}
+		if _, ok := a.typ.Field(target.Leaves[i].Path[0]); !ok {
+			facts[i].Nulls = int64(a.rows)
 		}
 	}
 	return nil

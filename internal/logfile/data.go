@@ -22,10 +22,9 @@ type content interface {
 	// names are those of the columns.
 	names() []string
 	// appendColumns adds to dst, which are to hold what is expected of all in the end.
-	appendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all Expected) error
+	appendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all Expected, facts []Facts) error
 	// size is the length of the content in bytes.
 	size() int64
-	facts(target *schema.Message, exact []Facts) ([]Facts, error)
 }
 
 // OpenData opens the records of an Avro or Parquet data block, or of one of change data. r is read again for each pass over them.
@@ -83,7 +82,7 @@ func (d *Data) Columns(target *schema.Message, leaves []int) ([]*column.Vector, 
 	for i, l := range leaves {
 		out[i] = column.New(target.Leaves[l].Leaf)
 	}
-	if err := d.AppendColumns(out, target, leaves, Expected{d.content.count(), d.content.size()}); err != nil {
+	if err := d.AppendColumns(out, target, leaves, Expected{d.content.count(), d.content.size()}, nil); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -96,6 +95,7 @@ type Expected struct {
 }
 
 // AppendColumns decodes as Columns does and adds to vectors, which get the records of other blocks too. After an error they are of no use.
-func (d *Data) AppendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all Expected) error {
-	return d.content.appendColumns(dst, target, leaves, all)
+// facts, if not nil, get what is known of each leaf of the target; Avro records are walked through for those that are not decoded.
+func (d *Data) AppendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all Expected, facts []Facts) error {
+	return d.content.appendColumns(dst, target, leaves, all, facts)
 }

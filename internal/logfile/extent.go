@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -63,7 +62,7 @@ func measureRecords(typ *schema.Type, rows int, b *Block, target *schema.Message
 	for i := range all {
 		all[i] = i
 	}
-	c, _, err := compile(typ, target, all)
+	c, _, err := compile(typ, target, all, nil)
 	if err != nil {
 		return Extent{}, fmt.Errorf("log block at byte %d: %w", b.Offset, err)
 	}
@@ -127,13 +126,16 @@ type Facts struct {
 	Nulls int64
 }
 
-// Facts gathers what is known of the leaves of a target. Avro records are walked through for it, unless they have been decoded, so that what their
-// columns hold is known exactly; nil where they have not.
-func (d *Data) Facts(target *schema.Message, exact []Facts) ([]Facts, error) {
-	return d.content.facts(target, exact)
+// factsOfColumn are those of a column that was decoded.
+func factsOfColumn(v *column.Vector) Facts {
+	f := Facts{Nulls: int64(v.Entries() - v.Values())}
+	if v.Leaf.Kind == column.Bytes {
+		f.Bytes = int64(len(v.Buf))
+	}
+	return f
 }
 
-func (p *parquetContent) facts(target *schema.Message, _ []Facts) ([]Facts, error) {
+func (p *parquetContent) facts(target *schema.Message) ([]Facts, error) {
 	e, err := p.measure(target)
 	if err != nil {
 		return nil, err
@@ -173,46 +175,6 @@ func factsOf(e *Extent, target *schema.Message) []Facts {
 		}
 	}
 	return out
-}
-
-func (a *avroContent) facts(target *schema.Message, exact []Facts) ([]Facts, error) {
-	e, err := a.measure(target)
-	if err != nil {
-		return nil, err
-	}
-	out := slices.Clone(exact)
-	if out == nil {
-		if out, err = a.walk(target); err != nil {
-			return nil, err
-		}
-	}
-	for i, f := range factsOf(&e, target) {
-		if f.Bytes > 0 || target.Leaves[i].Leaf.Kind != column.Bytes {
-			out[i].Bytes = f.Bytes // no text, which was bounded among all
-		}
-		if _, ok := a.typ.Field(target.Leaves[i].Path[0]); !ok {
-			out[i].Nulls = int64(a.rows)
-		}
-	}
-	return out, nil
-}
-
-// walk counts bytes of text and nulls.
-func (a *avroContent) walk(target *schema.Message) ([]Facts, error) {
-	var all []int
-	for i := range target.Leaves {
-		all = append(all, i)
-	}
-	c := newCompiler(target, all)
-	c.facts = make([]Facts, len(target.Leaves))
-	program, err := c.compile(a.typ, target)
-	if err != nil {
-		return nil, fmt.Errorf("log block at byte %d: %w", a.block.Offset, err)
-	}
-	if err := a.decode(program); err != nil {
-		return nil, err
-	}
-	return c.facts, nil
 }
 
 // text bounds the bytes of all values of a column of Kind Bytes.

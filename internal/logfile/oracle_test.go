@@ -180,18 +180,16 @@ func bare(text string) string { return strings.ReplaceAll(text, `"logicalType"`,
 
 // checkFacts compares what was said of columns with the columns.
 func checkFacts(d *Data, target *schema.Message, vectors []*column.Vector) error {
-	facts, err := d.Facts(target, nil)
-	if err != nil {
+	facts, exact := make([]Facts, len(vectors)), make([]Facts, len(vectors))
+	if err := d.AppendColumns(nil, target, nil, Expected{}, facts); err != nil {
 		return err
 	}
-	exact := make([]Facts, len(vectors))
-	for i, v := range vectors {
-		exact[i].Nulls = int64(v.Entries() - v.Values())
-		if v.Leaf.Kind == column.Bytes {
-			exact[i].Bytes = int64(len(v.Buf))
-		}
+	var all []int
+	again := make([]*column.Vector, len(vectors))
+	for i := range vectors {
+		all, again[i] = append(all, i), column.New(target.Leaves[i].Leaf)
 	}
-	if exact, err = d.Facts(target, exact); err != nil {
+	if err := d.AppendColumns(again, target, all, Expected{}, exact); err != nil {
 		return err
 	}
 	for i, v := range vectors {

@@ -57,7 +57,7 @@ func (p *parquetContent) names() []string {
 
 func (p *parquetContent) size() int64 { return p.block.ContentLength }
 
-func (p *parquetContent) appendColumns(dst []*column.Vector, target *schema.Message, leaves []int, _ Expected) error {
+func (p *parquetContent) appendColumns(dst []*column.Vector, target *schema.Message, leaves []int, _ Expected, facts []Facts) error {
 	maps, err := schema.Project(p.schema(), target)
 	if err != nil {
 		return p.wrap(err)
@@ -73,7 +73,12 @@ func (p *parquetContent) appendColumns(dst []*column.Vector, target *schema.Mess
 			return p.wrap(fmt.Errorf("%w: column %v: %d rows of %d, nulls where the view's schema can't hold them", schema.ErrInvalid, target.Leaves[l].Path, n, p.count()))
 		}
 	}
-	return nil
+	if facts == nil {
+		return nil
+	}
+	found, err := p.facts(target)
+	copy(facts, found)
+	return err
 }
 
 // leaf adds all rows of a column to a vector of the target's.

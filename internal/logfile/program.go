@@ -78,7 +78,7 @@ type compiler struct {
 	// bulk are the columns that the schema lacks: every row is null.
 	bulk  []nullEntry
 	steps int
-	// facts are gathered, by leaf, instead of reading the wanted leaves; nil reads.
+	// facts are gathered of the leaves that have no sink, by leaf; nil where nobody asks.
 	facts []Facts
 	// least is the smallest number of bytes that a record takes.
 	least int
@@ -86,25 +86,18 @@ type compiler struct {
 
 // compile makes the program that takes the wanted leaves of a target out of the records of a type. It has a sink for each
 // leaf of the target, nil for those that are not wanted.
-func compile(t *schema.Type, target *schema.Message, leaves []int) (*compiler, []step, error) {
-	c := newCompiler(target, leaves)
-	program, err := c.compile(t, target)
-	return c, program, err
-}
-
-func newCompiler(target *schema.Message, leaves []int) *compiler {
-	c := &compiler{wanted: make([]bool, len(target.Leaves)), sinks: make([]*sink, len(target.Leaves))}
+func compile(t *schema.Type, target *schema.Message, leaves []int, facts []Facts) (c *compiler, program []step, err error) {
+	c = &compiler{wanted: make([]bool, len(target.Leaves)), sinks: make([]*sink, len(target.Leaves)), facts: facts}
+	for i := range c.wanted {
+		c.wanted[i] = facts != nil
+	}
 	for _, i := range leaves {
 		c.wanted[i] = true
 		n := target.Leaves[i]
 		c.sinks[i] = &sink{node: n, leaf: n.Leaf}
 	}
-	return c
-}
-
-func (c *compiler) compile(t *schema.Type, target *schema.Message) (program []step, err error) {
 	program, c.least, err = c.fields(t, target.Fields, "", func(n *schema.Node) error { return c.absent(n, &c.bulk) })
-	return program, err
+	return c, program, err
 }
 
 func (c *compiler) wants(n *schema.Node) bool {
@@ -366,15 +359,15 @@ func (c *compiler) either(t *schema.Type, n *schema.Node, path string) ([]step, 
 }
 
 func (c *compiler) leaf(t *schema.Type, n *schema.Node, s step, path string) ([]step, int, error) {
-	if c.facts != nil && t.Kind != schema.Bytes && t.Kind != schema.String {
-		return c.nullsOf(t, n, s.presence, path)
+	k := c.sinks[n.Index]
+	if k == nil {
+		return c.factsOf(t, n, s, path)
 	}
 	from, _ := t.Scalar()
 	cast, err := schema.CastFor(from, n.Scalar)
 	if err != nil {
 		return nil, 0, fmt.Errorf("column %s: %w", path, err)
 	}
-	k := c.sinks[n.Index]
 	k.cast, k.leaf.Kind, k.leaf.Size, k.fed = cast, from.Kind, from.Size, true
 	s.sink, s.nullDef, s.width = k, n.MaxDef-1, k.leaf.Width()
 	least := 1
@@ -393,9 +386,6 @@ func (c *compiler) leaf(t *schema.Type, n *schema.Node, s step, path string) ([]
 		}
 	case schema.Bytes, schema.String:
 		s.op = readBytes
-		if c.facts != nil {
-			s.op, s.sink, s.nulls, s.counted, s.nulled = countBytes, nil, nil, &c.facts[n.Index], []*Facts{&c.facts[n.Index]}
-		}
 	default:
 		s.op, least = readFixed, s.width
 	}
@@ -405,20 +395,22 @@ func (c *compiler) leaf(t *schema.Type, n *schema.Node, s step, path string) ([]
 	return []step{s}, least, nil
 }
 
-// nullsOf passes over a value and counts where it is null.
-func (c *compiler) nullsOf(t *schema.Type, n *schema.Node, p presence, path string) ([]step, int, error) {
+// factsOf passes over a value, counts where it is null and, of text, its bytes.
+func (c *compiler) factsOf(t *schema.Type, n *schema.Node, s step, path string) ([]step, int, error) {
+	facts := &c.facts[n.Index]
+	if t.Kind == schema.Bytes || t.Kind == schema.String {
+		s.op, s.nulls, s.counted, s.nulled = countBytes, nil, facts, []*Facts{facts}
+		return []step{s}, 1, nil
+	}
 	steps, least, err := c.skip(t, path)
-	if err == nil && len(steps) == 1 && p.nullable() {
-		steps[0].nulled = []*Facts{&c.facts[n.Index]}
+	if err == nil && len(steps) == 1 && s.presence.nullable() {
+		steps[0].nulled = []*Facts{facts}
 	}
 	return steps, least, err
 }
 
 // below lists the wanted columns below a node with the level they get where it is null or empty.
 func (c *compiler) below(n *schema.Node, def uint8, to *[]nullEntry) {
-	if c.facts != nil {
-		return // nothing is collected
-	}
 	if n.Shape == schema.LeafShape {
 		if k := c.sinks[n.Index]; k != nil {
 			*to = append(*to, nullEntry{k, def})

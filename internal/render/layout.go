@@ -117,7 +117,7 @@ func (in *Input) Layout(ctx context.Context, w io.WriterAt) (*Layout, error) {
 
 // layout reads some columns of the log records at once. The others are decoded when they are asked for.
 func (in *Input) layout(ctx context.Context, w io.WriterAt, keep []int) (*Layout, error) {
-	m, err := in.merge(ctx, keep...)
+	m, err := in.merge(ctx, keep)
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +125,6 @@ func (in *Input) layout(ctx context.Context, w io.WriterAt, keep []int) (*Layout
 	l := &Layout{m: m, looked: map[int]bool{}, end: int64(len(pqfile.Head)), gap: in.gap()}
 	for _, leaf := range in.pruning() {
 		l.looked[leaf] = true
-	}
-	facts, err := m.records.facts()
-	if err != nil {
-		return nil, err
 	}
 	for number := range m.Groups() {
 		g := m.group(number)
@@ -140,7 +136,7 @@ func (in *Input) layout(ctx context.Context, w io.WriterAt, keep []int) (*Layout
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			chunk, err := l.place(w, g, leaf, facts[i])
+			chunk, err := l.place(w, g, leaf, m.plan.facts[i])
 			if err != nil {
 				return nil, err
 			}
@@ -292,7 +288,7 @@ func allLeaves(m *schema.Message) []int {
 func (in *Input) pruning() []int {
 	names := append([]string{schema.CommitTime, schema.RecordKey, schema.PartitionPath}, in.Pruning...)
 	names = append(append(names, in.Ordering...), in.Key.Fields...)
-	var out []int
+	out := []int{}
 	for _, name := range names {
 		if n := in.Target.Find(name); n != nil && !slices.Contains(out, n.Index) {
 			out = append(out, n.Index)

@@ -19,13 +19,13 @@ type Merged struct {
 }
 
 // Merge plans the merge of the slice.
-func (in *Input) Merge(ctx context.Context) (*Merged, error) { return in.merge(ctx) }
+func (in *Input) Merge(ctx context.Context) (*Merged, error) { return in.merge(ctx, nil) }
 
-func (in *Input) merge(ctx context.Context, keep ...int) (*Merged, error) {
+func (in *Input) merge(ctx context.Context, keep []int) (*Merged, error) {
 	if err := in.prepare(); err != nil {
 		return nil, err
 	}
-	p, err := in.plan(ctx, keep...)
+	p, err := in.plan(ctx, keep)
 	if err != nil {
 		return nil, err
 	}

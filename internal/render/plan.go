@@ -38,8 +38,7 @@ type batch struct {
 type block interface {
 	Rows() int
 	Has(column string) bool
-	AppendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all logfile.Expected) error
-	Facts(target *schema.Message, exact []logfile.Facts) ([]logfile.Facts, error)
+	AppendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all logfile.Expected, facts []logfile.Facts) error
 }
 
 func (b *batch) wrap(err error) error {
@@ -111,6 +110,8 @@ type plan struct {
 	key *schema.Node
 	// kept are columns of all records that were decoded for the plan, by leaf, as far as they are wanted later.
 	kept map[int]*recordColumn
+	// facts are what is known of the columns of all records, by leaf, where somebody asks.
+	facts []logfile.Facts
 }
 
 // changes are those of a row group that change a column.
@@ -134,8 +135,9 @@ const maxContent = int64(2 << 30)
 // checkEvery is how many rows are planned between two looks at the context.
 const checkEvery = 1 << 16
 
-// plan reads the keys of the slice and merges them. Some columns are read and kept beside.
-func (in *Input) plan(ctx context.Context, keep ...int) (*plan, error) {
+// plan reads the keys of the slice and merges them. Where keep is not nil, the columns that it names are read and kept beside, and facts
+// gathered of all.
+func (in *Input) plan(ctx context.Context, keep []int) (*plan, error) {
 	p := &plan{}
 	blocks, err := in.open(p)
 	if err != nil {
@@ -223,7 +225,7 @@ func (in *Input) open(p *plan) ([]batch, error) {
 type planner struct {
 	in    *Input
 	plan  *plan
-	keep  []int // columns of log records to be kept
+	keep  []int // columns of log records to be kept; where it is not nil, facts are gathered of all
 	keys  *keyReader
 	order ordering
 	log   *merge.Log
@@ -241,6 +243,9 @@ type planner struct {
 // decode reads the columns of the log records that the plan looks at.
 func (pl *planner) decode(ctx context.Context) error {
 	pl.flags, pl.sequence = pl.in.flags(), pl.in.sequence()
+	if pl.keep != nil {
+		pl.plan.facts = make([]logfile.Facts, len(pl.in.Target.Leaves))
+	}
 	if len(pl.plan.batches) == 0 {
 		return nil
 	}
@@ -254,7 +259,7 @@ func (pl *planner) decode(ctx context.Context) error {
 	all := append(slices.Clone(want), pl.keep...)
 	slices.Sort(all)
 	all = slices.Compact(all)
-	columns, err := pl.plan.decode(ctx, pl.in.Target, all)
+	columns, err := pl.plan.decode(ctx, pl.in.Target, all, pl.plan.facts)
 	if err != nil {
 		return err
 	}
@@ -266,7 +271,7 @@ func (pl *planner) decode(ctx context.Context) error {
 }
 
 // decode reads columns of all records.
-func (p *plan) decode(ctx context.Context, target *schema.Message, leaves []int) (map[int]*recordColumn, error) {
+func (p *plan) decode(ctx context.Context, target *schema.Message, leaves []int, facts []logfile.Facts) (map[int]*recordColumn, error) {
 	vectors := make([]*column.Vector, len(leaves))
 	for i, l := range leaves {
 		vectors[i] = column.New(target.Leaves[l].Leaf)
@@ -275,8 +280,20 @@ func (p *plan) decode(ctx context.Context, target *schema.Message, leaves []int)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := b.data.AppendColumns(vectors, target, leaves, logfile.Expected{Rows: int(p.records), Bytes: p.content}); err != nil {
+		var found []logfile.Facts
+		if facts != nil {
+			found = make([]logfile.Facts, len(facts))
+		}
+		if err := b.data.AppendColumns(vectors, target, leaves, logfile.Expected{Rows: int(p.records), Bytes: p.content}, found); err != nil {
 			return nil, b.wrap(err)
+		}
+		for l, f := range found {
+			facts[l].Bytes += f.Bytes
+			if f.Nulls < 0 || facts[l].Nulls < 0 || len(target.Leaves[l].Path) > 1 {
+				facts[l].Nulls = -1
+			} else {
+				facts[l].Nulls += f.Nulls
+			}
 		}
 	}
 	out := make(map[int]*recordColumn, len(leaves))

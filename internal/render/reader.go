@@ -245,7 +245,7 @@ func (in *Input) LogKeys(ctx context.Context) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	columns, err := p.decode(ctx, in.Target, keys.wanted())
+	columns, err := p.decode(ctx, in.Target, keys.wanted(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/hudifs/hudifs/internal/column"
-	"github.com/hudifs/hudifs/internal/logfile"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/merge"
 )
@@ -150,47 +149,9 @@ func (r *records) with(n *schema.Node) (leaves []int) {
 }
 
 func (r *records) decode(leaves []int) error {
-	columns, err := r.plan.decode(context.Background(), r.in.Target, leaves)
+	columns, err := r.plan.decode(context.Background(), r.in.Target, leaves, nil)
 	maps.Copy(r.columns, columns)
 	return err
-}
-
-// facts are what is known of all records without reading a column, by leaf.
-func (r *records) facts() ([]logfile.Facts, error) {
-	out := make([]logfile.Facts, len(r.in.Target.Leaves))
-	for i := range r.plan.batches {
-		b := &r.plan.batches[i]
-		facts, err := b.data.Facts(r.in.Target, r.exact(b))
-		if err != nil {
-			return nil, b.wrap(err)
-		}
-		for l, f := range facts {
-			out[l].Bytes += f.Bytes
-			if f.Nulls < 0 || out[l].Nulls < 0 || len(r.in.Target.Leaves[l].Path) > 1 {
-				out[l].Nulls = -1
-			} else {
-				out[l].Nulls += f.Nulls
-			}
-		}
-	}
-	return out, nil
-}
-
-// exact are the facts of a block all columns of which were decoded; nil for others.
-func (r *records) exact(b *batch) []logfile.Facts {
-	out := make([]logfile.Facts, len(r.in.Target.Leaves))
-	for l := range out {
-		c := r.columns[l]
-		if c == nil {
-			return nil
-		}
-		s := c.index.Span(int(b.first), int(b.first)+b.data.Rows())
-		out[l].Nulls = int64(s.E1 - s.E0 - (s.V1 - s.V0))
-		if c.vector.Leaf.Kind == column.Bytes && s.V1 > s.V0 {
-			out[l].Bytes = int64(c.vector.Off[s.V1] - c.vector.Off[s.V0])
-		}
-	}
-	return out
 }
 
 // partial tells whether a block's records have only some of the columns.

@@ -141,7 +141,7 @@ func (in *Input) chunks(ctx context.Context, f *pqfile.Writer) error {
 	if err := in.prepare(); err != nil {
 		return err
 	}
-	p, err := in.plan(ctx)
+	p, err := in.plan(ctx, nil)
 	if err != nil {
 		return err
 	}

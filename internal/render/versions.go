@@ -2,7 +2,6 @@ package render
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hudifs/hudifs/internal/column"
@@ -104,7 +103,7 @@ func (v *versions) bytes(id int32, n *schema.Node) ([]byte, bool) {
 
 // read decodes the primitive columns of all blocks.
 func (v *versions) read(ctx context.Context) error {
-	columns, err := v.plan.decode(ctx, v.in.Target, v.in.primitives())
+	columns, err := v.plan.decode(ctx, v.in.Target, v.in.primitives(), nil)
 	v.seen = &rowView{columns: columns}
 	return err
 }
@@ -119,11 +118,6 @@ func (a *addedRecords) Rows() int { return len(a.rows) }
 
 func (a *addedRecords) Has(string) bool { return true }
 
-// Facts is not asked for: files with such records are not laid out in regions.
-func (a *addedRecords) Facts(*schema.Message, []logfile.Facts) ([]logfile.Facts, error) {
-	return nil, errors.ErrUnsupported
-}
-
 func (a *addedRecords) value(row int, n *schema.Node) ([]byte, bool) {
 	v := a.rows[row][n.Name]
 	if v == nil || len(n.Path) > 1 {
@@ -133,7 +127,8 @@ func (a *addedRecords) value(row int, n *schema.Node) ([]byte, bool) {
 	return b, err == nil
 }
 
-func (a *addedRecords) AppendColumns(dst []*column.Vector, target *schema.Message, leaves []int, _ logfile.Expected) error {
+// AppendColumns is not asked for facts: files with such records are not laid out in regions.
+func (a *addedRecords) AppendColumns(dst []*column.Vector, target *schema.Message, leaves []int, _ logfile.Expected, _ []logfile.Facts) error {
 	for i, l := range leaves {
 		n, v := target.Leaves[l], dst[i]
 		for row := range a.rows {
