@@ -259,11 +259,16 @@ func (e *Entry) Close() error {
 	}
 	e.d.mu.Lock()
 	f := e.d.unref(e.it)
+	over := e.d.disk.used > e.d.disk.limit // files take more than was written, and those in use stay
 	e.d.mu.Unlock()
-	if f == nil {
-		return nil
+	var err error
+	if f != nil {
+		err = f.Close()
 	}
-	return f.Close()
+	if over {
+		err = errors.Join(err, e.d.trim())
+	}
+	return err
 }
 
 // Do returns the file of a key, which the caller must close, and renders it if it is not there. The file is exactly size

@@ -866,3 +866,37 @@ func BenchmarkRender(b *testing.B) {
 		closeEntry(b, e)
 	}
 }
+
+// Files take whole blocks of the disk: how many is known when they are finished, and those that are made at the same time may be too many then.
+func TestBudgetInBlocks(t *testing.T) {
+	const block = 4 << 10
+	d := open(t, t.TempDir(), &cache.Options{Budget: 6 * block})
+	var begun, opened, done sync.WaitGroup
+	begun.Add(3)
+	opened.Add(3)
+	for i := range 3 {
+		done.Go(func() {
+			e, err := d.Do(t.Context(), key(i), 20*block, func(_ context.Context, w *cache.Writer) error {
+				for b := range int64(3) { // little of each block
+					if _, err := w.WriteAt([]byte{1}, b*block); err != nil {
+						return err
+					}
+				}
+				begun.Done()
+				begun.Wait()
+				return nil
+			})
+			opened.Done()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			opened.Wait()
+			closeEntry(t, e)
+		})
+	}
+	done.Wait()
+	if s := d.Stats(); s.Bytes > 6*block || s.Entries == 0 || s.Fallbacks > 0 {
+		t.Errorf("%d bytes of %d are kept: %+v", s.Bytes, 6*block, s)
+	}
+}
