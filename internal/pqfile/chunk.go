@@ -275,6 +275,9 @@ func (r *ChunkReader) inflate(src []byte, size int) ([]byte, error) {
 	if int64(size) > plausible(r.meta.Codec, len(src)) {
 		return nil, fmt.Errorf("%d bytes of %v can't be %d", len(src), r.meta.Codec, size)
 	}
+	if size > largePage {
+		return inflateLarge(r.meta.Codec, src, size)
+	}
 	if r.body == nil {
 		if b, ok := bodies.Get().(*[]byte); ok {
 			r.body = *b

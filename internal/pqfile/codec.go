@@ -84,6 +84,43 @@ func decompress(codec format.CompressionCodec, dst, src []byte) error {
 	}
 }
 
+// largePage is the size from which on a page is believed only as far as it is decoded.
+const largePage = 32 << 20
+
+// inflateLarge is decompress where the size is large: memory is taken as bytes come out, where more can come out than what went in tells.
+func inflateLarge(codec format.CompressionCodec, src []byte, size int) ([]byte, error) {
+	var r io.Reader
+	switch codec {
+	case format.Gzip:
+		z, err := gzip.NewReader(bytes.NewReader(src))
+		if err != nil {
+			return nil, err
+		}
+		r = z
+	case format.Brotli:
+		r = brotli.NewReader(bytes.NewReader(src))
+	case format.Zstd:
+		z, err := zstd.NewReader(bytes.NewReader(src), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPage))
+		if err != nil {
+			return nil, err
+		}
+		defer z.Close()
+		r = z
+	default:
+		dst := make([]byte, size, size+padding)
+		return dst, decompress(codec, dst, src)
+	}
+	var out bytes.Buffer
+	n, err := io.Copy(&out, io.LimitReader(r, int64(size)+1))
+	if err != nil {
+		return nil, err
+	}
+	if n != int64(size) {
+		return nil, sizeError(int(n), size)
+	}
+	return grow(out.Bytes(), size+padding), nil
+}
+
 func sizeError(got, want int) error { return fmt.Errorf("%d bytes, expected %d", got, want) }
 
 var (
