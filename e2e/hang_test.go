@@ -77,7 +77,8 @@ func soon(t *testing.T, what string, do func() error) {
 // told, who is interrupted is let go, and the daemon ends when it is told to.
 func TestStorageHangs(t *testing.T) {
 	dir, server := loopback(t, table(t, "demo"))
-	m, cmd := inForeground(t, dir)
+	// What a stopped server has taken already cannot be interrupted, nor does who waits for it end: no look of the daemon's own may be under way.
+	m, cmd := inForeground(t, dir, "--poll-interval", "1h")
 	file := firstFile(t, m, "latest")
 	known := []string{"status", "configuration", "timeline", "partitions", "schema"}
 	for _, name := range known {
