@@ -98,42 +98,37 @@ func (a *avroContent) bound(facts []Facts, target *schema.Message) error {
 	return nil
 }
 
-// contents are buffers that contents were read into, of maxPooled bytes at most.
-var contents sync.Pool // of *[]byte
+// recordBuffers are those of blocks that were passed, of maxPooled bytes at most.
+var recordBuffers sync.Pool // of *[]byte
 
-const maxPooled = 16 << 20
+const maxPooled = 4 << 20
 
 func (a *avroContent) decode(program []step) error {
-	kept, _ := contents.Get().(*[]byte)
-	if kept == nil {
-		kept = new([]byte)
+	mem, _ := recordBuffers.Get().(*[]byte)
+	if mem == nil {
+		mem = new([]byte)
 	}
-	buf, err := readContent(a.r, &a.block, *kept)
-	if err != nil {
-		return err
-	}
-	if len(buf) <= maxPooled {
-		*kept = buf
-	}
-	defer contents.Put(kept)
-	d := decoder{base: a.block.ContentOffset}
-	p := avroHeadLen
+	w := newRecordWindow(a.r, &a.block, *mem)
+	defer func() {
+		if len(w.mem) <= maxPooled {
+			*mem = w.mem
+		}
+		recordBuffers.Put(mem)
+	}()
+	var d decoder
 	for i := range a.rows {
-		end, err := recordEnd(buf, p, &a.block)
+		record, err := w.next()
 		if err == nil {
-			d.buf = buf[:end]
-			if p = d.run(program, p+avroLengthLen, 0); p < 0 {
+			d.buf, d.base = w.buf[:w.p], w.at
+			if p := d.run(program, w.p-len(record), 0); p < 0 {
 				err = d.err
-			} else if p != end {
-				err = corrupt(d.base+int64(p), "expected the end of the record at byte %d", d.base+int64(end))
+			} else if p != w.p {
+				err = corrupt(d.base+int64(p), "expected the end of the record at byte %d", d.base+int64(w.p))
 			}
 		}
 		if err != nil {
 			return fmt.Errorf("log block at byte %d, record %d: %w", a.block.Offset, i, err)
 		}
 	}
-	if p != len(buf) {
-		return corrupt(d.base+int64(p), "expected the end of the content of the block at byte %d, %d bytes are left", a.block.Offset, len(buf)-p)
-	}
-	return nil
+	return w.end()
 }

@@ -138,7 +138,7 @@ func BenchmarkGoavro(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	buf, err := readContent(content.r, &content.block, nil)
+	buf, err := readContent(content.r, &content.block)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func Deletes(r io.ReaderAt, b Block) ([]Delete, error) {
 	if b.Type != DeleteBlock {
 		return nil, fmt.Errorf("%w: log block at byte %d: a %v block has no deletes", ErrUnsupported, b.Offset, b.Type)
 	}
-	buf, err := readContent(r, &b, nil)
+	buf, err := readContent(r, &b)
 	if err != nil {
 		return nil, err
 	}

@@ -20,15 +20,12 @@ const (
 	avroVersion   = 3
 )
 
-// readContent reads the whole content of a block, into buf if that is large enough.
-func readContent(r io.ReaderAt, b *Block, buf []byte) ([]byte, error) {
+// readContent reads the whole content of a block.
+func readContent(r io.ReaderAt, b *Block) ([]byte, error) {
 	if b.ContentLength < 0 {
 		return nil, corrupt(b.Offset, "expected a content length, found %d", b.ContentLength)
 	}
-	if int64(cap(buf)) < b.ContentLength {
-		buf = make([]byte, b.ContentLength)
-	}
-	buf = buf[:b.ContentLength]
+	buf := make([]byte, b.ContentLength)
 	if err := readFull(r, buf, b.ContentOffset); err != nil {
 		return nil, err
 	}
@@ -63,42 +60,89 @@ func avroCount(buf []byte, b *Block) (int, error) {
 // schemas are no table's. An error ends it.
 func Records(r io.ReaderAt, b Block) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		buf, err := readContent(r, &b, nil)
+		n, err := readAvroCount(r, &b)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		n, err := avroCount(buf, &b)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		p := avroHeadLen
+		w := newRecordWindow(r, &b, nil)
 		for range n {
-			end, err := recordEnd(buf, p, &b)
+			record, err := w.next()
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if !yield(buf[p+avroLengthLen:end:end], nil) {
+			if !yield(record, nil) {
 				return
 			}
-			p = end
 		}
-		if p != len(buf) {
-			yield(nil, corrupt(b.ContentOffset+int64(p), "expected the end of the block at %d, %d bytes are left", b.Offset, len(buf)-p))
+		if err := w.end(); err != nil {
+			yield(nil, err)
 		}
 	}
 }
 
-// recordEnd reads the length of the record at p.
-func recordEnd(buf []byte, p int, b *Block) (int, error) {
-	if len(buf)-p < avroLengthLen {
-		return 0, corrupt(b.ContentOffset+int64(p), "expected the length of a record, the content of the block at %d ends", b.Offset)
+// recordWindow passes over the records of an Avro block, with some of them in memory.
+type recordWindow struct {
+	r   io.ReaderAt
+	b   *Block
+	mem []byte
+	buf []byte // the part of mem that was read
+	at  int64  // of buf in the file
+	p   int    // of the next record in buf
+}
+
+// recordsAtOnce is how many bytes of records are read at once.
+const recordsAtOnce = 256 << 10
+
+// newRecordWindow uses mem, if it is large enough.
+func newRecordWindow(r io.ReaderAt, b *Block, mem []byte) *recordWindow {
+	return &recordWindow{r: r, b: b, mem: mem, at: b.ContentOffset + avroHeadLen}
+}
+
+// left is how many bytes of the content are not passed.
+func (w *recordWindow) left() int64 { return w.b.ContentOffset + w.b.ContentLength - w.at - int64(w.p) }
+
+// fill sees that the next n bytes are in buf.
+func (w *recordWindow) fill(n int) error {
+	if n <= len(w.buf)-w.p {
+		return nil
 	}
-	n := int32(binary.BigEndian.Uint32(buf[p:]))
-	if n < 0 || int(n) > len(buf)-p-avroLengthLen {
-		return 0, corrupt(b.ContentOffset+int64(p), "expected the length of a record, found %d with %d bytes left in the block at %d", n, len(buf)-p-avroLengthLen, b.Offset)
+	want := int(min(int64(max(n, recordsAtOnce)), w.left()))
+	mem := w.mem
+	if cap(mem) < want {
+		mem = make([]byte, max(want, min(2*cap(mem), int(w.left()))))
 	}
-	return p + avroLengthLen + int(n), nil
+	mem = mem[:cap(mem)]
+	have := copy(mem, w.buf[w.p:])
+	w.at, w.p, w.mem, w.buf = w.at+int64(w.p), 0, mem, mem[:want]
+	return readFull(w.r, w.buf[have:], w.at+int64(have))
+}
+
+// next gives the next record, valid until the next call: those bytes of buf that end at p.
+func (w *recordWindow) next() ([]byte, error) {
+	if w.left() < avroLengthLen {
+		return nil, corrupt(w.at+int64(w.p), "expected the length of a record, the content of the block at %d ends", w.b.Offset)
+	}
+	if err := w.fill(avroLengthLen); err != nil {
+		return nil, err
+	}
+	n := int32(binary.BigEndian.Uint32(w.buf[w.p:]))
+	if left := w.left() - avroLengthLen; n < 0 || int64(n) > left {
+		return nil, corrupt(w.at+int64(w.p), "expected the length of a record, found %d with %d bytes left in the block at %d", n, left, w.b.Offset)
+	}
+	if err := w.fill(avroLengthLen + int(n)); err != nil {
+		return nil, err
+	}
+	from := w.p + avroLengthLen
+	w.p = from + int(n)
+	return w.buf[from:w.p:w.p], nil
+}
+
+// end expects that all was passed.
+func (w *recordWindow) end() error {
+	if n := w.left(); n != 0 {
+		return corrupt(w.at+int64(w.p), "expected the end of the content of the block at byte %d, %d bytes are left", w.b.Offset, n)
+	}
+	return nil
 }
