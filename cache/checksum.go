@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// grain is the unit of the checksum. It is no smaller than the blocks in which file systems keep holes.
-const grain = 64 << 10
+// grain is the unit of the checksum. It is no smaller than the blocks in which most file systems keep holes.
+const grain = 16 << 10
 
 var zeros [grain]byte
 
@@ -59,7 +59,7 @@ func grainSum(offset int64, g []byte) uint64 {
 
 // sumOf reads the grains from an offset to another.
 func sumOf(ctx context.Context, f *os.File, pos, end int64, fault faultFunc) (sum uint64, err error) {
-	buf := make([]byte, min(16*grain, end-pos))
+	buf := make([]byte, min(64*grain, end-pos))
 	for pos < end {
 		if err := ctx.Err(); err != nil {
 			return 0, err

@@ -67,7 +67,7 @@ type alignedWriter struct {
 	buf []byte // what is not written yet, less than a block
 }
 
-const writeBlock = 64 << 10
+const writeBlock = 16 << 10
 
 // pos is behind what it got.
 func (a *alignedWriter) pos() int64 { return a.at + int64(len(a.buf)) }
