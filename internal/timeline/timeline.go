@@ -57,8 +57,8 @@ func (t *Timeline) Refresh(ctx context.Context) (*Timeline, error) {
 // load gives the timeline that is known already where the listing is the same.
 func load(ctx context.Context, s storage.Store, c *Config, m *memo, known *Timeline) (*Timeline, error) {
 	entries, err := s.List(ctx, c.TimelinePath)
-	// An object store has no empty folders.
-	if err != nil && !errors.Is(err, storage.ErrNotExist) {
+	// An object store has no empty folders. The one of layout 1 is not empty: the table's properties are in it.
+	if err != nil && (!errors.Is(err, storage.ErrNotExist) || c.TimelinePath == MetaFolder) {
 		return nil, err
 	}
 	hash := sha256.New()
