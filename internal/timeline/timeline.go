@@ -65,7 +65,9 @@ func load(ctx context.Context, s storage.Store, c *Config, m *memo, known *Timel
 	var files []Instant
 	for _, e := range entries {
 		in, ok := instantOf(e, c.Layout)
-		if !ok {
+		if !ok || in.Action == ActionReplaceCommit && in.State == Completed && e.Size == 0 {
+			// A replacement that does not say yet what it replaces is not complete: Hudi makes the file before it writes into it, and who reads it
+			// then sees the rows of both.
 			continue
 		}
 		if len(files) == maxActive {
