@@ -94,12 +94,20 @@ func TestCollapse(t *testing.T) {
 			[]string{"20261130010000 commit completed", "20261130010000000 commit completed"},
 			[]Action{"", ""},
 		},
+		{
+			"a replacement that says nothing yet", 6, []string{"1.replacecommit.requested", "1.replacecommit.inflight", "/.hoodie/1.replacecommit"},
+			[]string{"1 replacecommit inflight"},
+			[]Action{ActionReplaceCommit},
+		},
 		{"no completion time in the name", 9, []string{"1.commit"}, []string{"1 commit completed 20240101000002000"}, []Action{""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := files{}
 			for _, name := range c.files {
-				f[name] = ""
+				f[name] = "{}"
+				if strings.HasPrefix(name, "/") {
+					f[name] = ""
+				}
 			}
 			tl, _ := table(t, c.version, f)
 			if got := names(tl.Instants()); !slices.Equal(got, c.want) {
