@@ -95,7 +95,8 @@ func TestCollapse(t *testing.T) {
 			[]Action{"", ""},
 		},
 		{
-			"a replacement that says nothing yet", 6, []string{"1.replacecommit.requested", "1.replacecommit.inflight", "/.hoodie/1.replacecommit"},
+			"a replacement that says nothing yet", 6,
+			[]string{"1.replacecommit.requested", "1.replacecommit.inflight", "/.hoodie/1.replacecommit"},
 			[]string{"1 replacecommit inflight"},
 			[]Action{ActionReplaceCommit},
 		},
