@@ -321,7 +321,9 @@ func parsedOnly[T any](ctx context.Context, t *Timeline, in Instant, state State
 	if f.err != nil {
 		return nil, f.err
 	}
-	t.memo.put(key, &v, f.size)
+	if c.rec != nil { // a file that is empty may be written yet
+		t.memo.put(key, &v, f.size)
+	}
 	return &v, nil
 }
 

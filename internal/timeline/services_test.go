@@ -182,3 +182,16 @@ func TestWrongTypes(t *testing.T) {
 		}
 	}
 }
+
+// Hudi makes a file before it writes into it: what is read of it in between is not what it says.
+func TestContentThatComesLater(t *testing.T) {
+	tl, m := table(t, 6, files{"1.clean.requested": "", "2.commit": "{}"})
+	clean := tl.Instants()[0]
+	if got, err := tl.Removed(t.Context(), clean); err != nil || len(got) > 0 {
+		t.Errorf("of an empty plan: %v, %v", got, err)
+	}
+	m.Put(".hoodie/1.clean.requested", []byte(`{"filesToBeDeletedPerPartition":{"p":["a"]}}`))
+	if got, err := tl.Removed(t.Context(), clean); err != nil || len(got["p"]) != 1 {
+		t.Errorf("of the plan that was written since: %v, %v", got, err)
+	}
+}
