@@ -194,7 +194,7 @@ func (l *Layout) known(g *group, leaf *schema.Node, facts logfile.Facts) *pqfile
 			r.Nulls = 0
 		}
 	case l.looked[leaf.Index]:
-		column := g.records.columns[leaf.Index]
+		column := g.records.kept[leaf.Index]
 		r.MinMax.AddRows(column.vector, column.index, taken)
 		if none {
 			r.Nulls = column.nulls(taken)

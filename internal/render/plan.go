@@ -256,10 +256,9 @@ func (pl *planner) decode(ctx context.Context) error {
 	if pl.sequence != nil {
 		want = append(want, pl.sequence.Index)
 	}
-	all := append(slices.Clone(want), pl.keep...)
-	slices.Sort(all)
-	all = slices.Compact(all)
-	columns, err := pl.plan.decode(ctx, pl.in.Target, all, pl.plan.facts)
+	want = append(want, pl.keep...)
+	slices.Sort(want)
+	columns, err := pl.plan.decode(ctx, pl.in.Target, slices.Compact(want), pl.plan.facts)
 	if err != nil {
 		return err
 	}

@@ -344,7 +344,16 @@ func TestRenderedRowsAreThoseOfANaiveMerge(t *testing.T) {
 }
 
 // The same holds where columns lie in regions. Each can be made by itself, in any order, and the file has the same bytes as when it is rendered at once.
-func TestRegions(t *testing.T) {
+func TestRegions(t *testing.T) { checkRegions(t) }
+
+// Where the logs are so large that their columns are decoded a few at a time, too.
+func TestRegionsOfLargeLogs(t *testing.T) {
+	defer render.DecodeAtOnce(1)()
+	checkRegions(t)
+}
+
+func checkRegions(t *testing.T) {
+	t.Helper()
 	defer render.AlwaysInRegions()()
 	laidOut := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -15,7 +15,7 @@ import (
 
 // windowBytes is how much encoded log content is decoded at once. Where the logs of a slice are larger, their columns are decoded a
 // few at a time.
-const windowBytes = 64 << 20
+var windowBytes = int64(64 << 20)
 
 // records gives the columns of the log records: those of all blocks, one behind the other.
 type records struct {
@@ -31,8 +31,10 @@ type records struct {
 	single  bool
 	singles int
 
+	kept map[int]*recordColumn // by leaf: those that the plan has decoded
+
 	mu      sync.Mutex
-	columns map[int]*recordColumn // by leaf: those that the plan kept, and those that were decoded last
+	columns map[int]*recordColumn // by leaf: those that were decoded last
 }
 
 // recordColumn is a column of all records.
@@ -53,9 +55,7 @@ func (c *recordColumn) nulls(records []int32) int64 {
 }
 
 func (in *Input) records(p *plan) *records {
-	r := &records{in: in, plan: p, columns: map[int]*recordColumn{}}
-	maps.Copy(r.columns, p.kept)
-	p.kept = nil
+	r := &records{in: in, plan: p, kept: p.kept, columns: map[int]*recordColumn{}}
 	for _, g := range p.groups {
 		r.from = append(r.from, len(r.taken))
 		for _, c := range g {
@@ -106,6 +106,9 @@ func (r *records) batchOf(record int32) int {
 // leaf gives a column of all records. Where it is not there yet, those behind it are decoded with it, as many as go at once: who reads the columns
 // in their order decodes each record once.
 func (r *records) leaf(n *schema.Node) (*recordColumn, error) {
+	if c := r.kept[n.Index]; c != nil {
+		return c, nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.columns[n.Index]; c != nil {
@@ -141,7 +144,7 @@ func (r *records) with(n *schema.Node) (leaves []int) {
 		from = 0
 	}
 	for l := from; l < min(from+r.window, all); l++ {
-		if r.columns[l] == nil {
+		if r.kept[l] == nil && r.columns[l] == nil {
 			leaves = append(leaves, l)
 		}
 	}
