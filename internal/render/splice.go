@@ -66,10 +66,15 @@ func (s *source) nextEncoded() (*pqfile.EncodedPage, error) {
 
 // splice writes the pages of the base column with the changes of the plan, then the inserts.
 func (c *columnWriter) splice(w *pqfile.ChunkWriter) error {
-	if edits, ok := editLists.Get().(*[]pqfile.Edit); ok {
-		c.edits = *edits
+	edits, _ := editLists.Get().(*[]pqfile.Edit)
+	if edits == nil {
+		edits = new([]pqfile.Edit)
 	}
-	defer func() { editLists.Put(&c.edits) }()
+	c.edits = *edits
+	defer func() {
+		*edits = c.edits
+		editLists.Put(edits)
+	}()
 	levels, _ := c.src.by.Levels()
 	with := pqfile.Values{Plain: c.logged, Numbers: c.indexes, Index: c.index}
 	row := 0
