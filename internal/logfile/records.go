@@ -57,7 +57,7 @@ func avroCount(buf []byte, b *Block) (int, error) {
 }
 
 // Records gives the encoded records of an Avro block one by one, undecoded: those of archived timelines, whose
-// schemas are no table's. An error ends it.
+// schemas are no table's. Each is valid until the next. An error ends it.
 func Records(r io.ReaderAt, b Block) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		n, err := readAvroCount(r, &b)

@@ -133,14 +133,6 @@ func (p *EncodedPage) parts() (out encodedParts, err error) {
 }
 
 func (p *EncodedPage) partsV2() (out encodedParts, err error) {
-	if out, err = p.levelsV2(); err == nil {
-		out.values, err = p.chunk.valuesV2(p.raw, out.values)
-	}
-	return out, err
-}
-
-// levelsV2 gives the parts of a page of version 2, the values still compressed.
-func (p *EncodedPage) levelsV2() (out encodedParts, err error) {
 	rep, def, values, err := p.chunk.splitV2(p.raw)
 	if err != nil {
 		return out, err
@@ -148,11 +140,11 @@ func (p *EncodedPage) levelsV2() (out encodedParts, err error) {
 	if len(rep) > 0 {
 		return out, corrupt("%d bytes of repetition levels in a column without", len(rep))
 	}
-	out.values = values
 	if p.chunk.leaf.Leaf.MaxDef > 0 {
 		out.levels = def
 	}
-	return out, nil
+	out.values, err = p.chunk.valuesV2(p.raw, values)
+	return out, err
 }
 
 // whole tells whether encoded levels say that no entry is null: a single run of the highest level.
