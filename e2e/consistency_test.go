@@ -165,6 +165,23 @@ func keys(m map[string]string) []string {
 	return out
 }
 
+// talk starts a program, and gives what it reads and the lines that it writes.
+func talk(t *testing.T, cmd *exec.Cmd) (in io.Closer, lines *bufio.Scanner) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return in, bufio.NewScanner(out)
+}
+
 // TestWorkingDirectory: a shell that stands in latest stands in the old folder
 // after a commit. It can go on reading there, but the folder has no path any
 // more; with the next cd it is in the new one.
@@ -179,18 +196,7 @@ func TestWorkingDirectory(t *testing.T) {
 		cd "$0" && cat */*.parquet | sha256sum
 		/bin/pwd`, m.path("latest"))
 	shell.Dir = m.path("latest")
-	in, err := shell.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := shell.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := shell.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
+	in, lines := talk(t, shell)
 	line := func() string {
 		lines.Scan()
 		return lines.Text()
@@ -299,19 +305,9 @@ func TestMapsAcrossCommits(t *testing.T) {
 				cmd := exec.Command(os.Args[0])
 				cmd.Env = append(os.Environ(), mapVar+"="+strings.Join(paths, "\n"))
 				cmd.Stderr = os.Stderr
-				in, err := cmd.StdinPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				out, err := cmd.StdoutPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
+				in, lines := talk(t, cmd)
 				t.Cleanup(func() { _ = cmd.Process.Kill() })
-				r := reader{cmd, in, bufio.NewScanner(out)}
+				r := reader{cmd, in, lines}
 				if !r.lines.Scan() || !strings.HasPrefix(r.lines.Text(), "mapped ") {
 					t.Fatalf("a reader says %q", r.lines.Text())
 				}

@@ -182,24 +182,13 @@ func TestRowsWithoutEnd(t *testing.T) {
 			for _, p := range r.named(".parquet") {
 				r.files[p] = hostiletest.ClaimRows(t, r.files[p], rows)
 			}
-			table, err := hudi.Open(t.Context(), r.store(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			v, err := table.View(t.Context(), hudi.Latest())
-			if err != nil {
-				t.Fatal(err)
-			}
-			files, err := filesOf(t.Context(), v)
-			if err != nil {
-				t.Fatal(err)
-			}
 			merged := 0
-			for _, f := range files {
+			for _, f := range r.latest(t, nil) {
 				if len(f.Details().Logs) == 0 {
 					continue // the base file as it is
 				}
 				merged++
+				var err error
 				hostiletest.Allocates(t, 256<<20, func() { err = f.Render(t.Context(), nowhere{}) })
 				if !errors.Is(err, want) || !strings.Contains(err.Error(), f.Details().Base) {
 					t.Errorf("%s: %d rows: %v", name, rows, err)

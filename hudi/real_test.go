@@ -247,6 +247,24 @@ func filesOf(ctx context.Context, v *hudi.View) ([]*hudi.File, error) {
 	return out, nil
 }
 
+// latest are all files of the table as it is now.
+func (r *realTable) latest(t testing.TB, o *hudi.Options) []*hudi.File {
+	t.Helper()
+	table, err := hudi.Open(t.Context(), r.store(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := table.View(t.Context(), hudi.Latest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filesOf(t.Context(), v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 // answer is what a query gives: the rows of each partition, in no order, and their columns.
 type answer struct {
 	rows   map[string][]row

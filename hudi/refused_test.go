@@ -128,20 +128,8 @@ func TestUnknownMerging(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := testTable(t, c.table)
 			c.change(r)
-			table, err := hudi.Open(t.Context(), r.store(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			v, err := table.View(t.Context(), hudi.Latest())
-			if err != nil {
-				t.Fatal(err)
-			}
-			files, err := filesOf(t.Context(), v)
-			if err != nil {
-				t.Fatal(err)
-			}
 			refused, served := 0, 0
-			for _, f := range files {
+			for _, f := range r.latest(t, nil) {
 				_, err := bytesOf(t.Context(), r.store(), f)
 				switch logs := len(f.Details().Logs) > 0; {
 				case logs && errors.Is(err, hudi.ErrUnsupported) && strings.Contains(err.Error(), c.says):
@@ -268,20 +256,8 @@ func TestDamagedFiles(t *testing.T) {
 // others checks that all files but that of the group with a damaged one can be read.
 func others(t *testing.T, r *realTable, damaged string) {
 	t.Helper()
-	table, err := hudi.Open(t.Context(), r.store(), &hudi.Options{NoMetadataTable: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := table.View(t.Context(), hudi.Latest())
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := filesOf(t.Context(), v)
-	if err != nil {
-		t.Fatal(err)
-	}
 	read := 0
-	for _, f := range files {
+	for _, f := range r.latest(t, &hudi.Options{NoMetadataTable: true}) {
 		if strings.Contains(path.Base(damaged), f.Details().FileGroup) {
 			continue
 		}

@@ -27,23 +27,13 @@ func TestReplacementsWithoutContent(t *testing.T) {
 			}
 			shown := func(files map[string][]byte) map[string][]byte {
 				r.files = files
-				table, err := hudi.Open(t.Context(), r.store(), &hudi.Options{NoMetadataTable: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				v, err := table.View(t.Context(), hudi.Latest())
-				if err != nil {
-					t.Fatal(err)
-				}
-				list, err := filesOf(t.Context(), v)
-				if err != nil {
-					t.Fatal(err)
-				}
 				out := map[string][]byte{}
-				for _, f := range list {
-					if out[f.Partition()+"/"+f.Name()], err = bytesOf(t.Context(), r.store(), f); err != nil {
+				for _, f := range r.latest(t, &hudi.Options{NoMetadataTable: true}) {
+					data, err := bytesOf(t.Context(), r.store(), f)
+					if err != nil {
 						t.Fatal(err)
 					}
+					out[f.Partition()+"/"+f.Name()] = data
 				}
 				return out
 			}
