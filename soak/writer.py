@@ -44,7 +44,8 @@ OPTIONS = {
 }
 COMPACT_NOW = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": 1}
 CLUSTER_NOW = {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": 1, "hoodie.clustering.plan.strategy.small.file.limit": 10_000_000}
-ALONE = "hoodie.clean.automatic=false,hoodie.archive.automatic=false"       # what runs beside writes leaves that to them
+# What runs beside writes leaves that to them, and makes no metadata table beside a writer that has none.
+ALONE = "hoodie.clean.automatic=false,hoodie.archive.automatic=false,hoodie.metadata.enable=false"
 FAIL = {
     "hoodie.precommit.validators": "org.apache.hudi.client.validator.SqlQuerySingleResultPreCommitValidator",
     "hoodie.precommit.validators.single.value.sql.queries": "select count(*) from <TABLE_NAME>#-1",
@@ -129,11 +130,19 @@ class Table:
                 found.append((m[1], m[2], m[3], os.path.join(folder, name)))
         return sorted(found)
 
-    def compacting(self):
-        """Whether a compaction is planned or runs."""
+    def pending(self):
+        """The names of files of instants that have not completed."""
         done = {i[0] for i in self.completed()}
         names = os.listdir(self.timeline()) if os.path.isdir(self.timeline()) else ()
-        return any(".compaction." in name and name[:17] not in done for name in names)
+        return [name for name in names if re.match(r"\d{17}\.", name) and name[:17] not in done]
+
+    def compacting(self):
+        """Whether a compaction is planned or runs."""
+        return any(".compaction." in name for name in self.pending())
+
+    def pending_after(self, instant):
+        """Whether an instant after this one has not completed."""
+        return any(name[:17] > instant for name in self.pending())
 
     # ---- steps
 
@@ -220,8 +229,8 @@ class Table:
     def undo(self):
         """The newest write taken back, as a person does who regrets it."""
         writes = [i for i in self.completed() if i[2] in WRITES]
-        if not self.before or not writes or writes[-1][0] != self.before[-1][0]:
-            return self.upsert()        # a service came after it, which can't be undone alone
+        if not self.before or not writes or writes[-1][0] != self.before[-1][0] or self.pending_after(writes[-1][0]):
+            return self.upsert()        # a service or a failed write came after it, and Hudi undoes nothing before that
         requested, _ = self.before[-1]
         self.begin("rollback", undo=requested)
         self.register()

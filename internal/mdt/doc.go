@@ -29,6 +29,7 @@
 // # When it is used
 //
 // Whether there is a metadata table is for the property hoodie.table.metadata.partitions to say: a folder that it does not
-// name was switched off, and is out of date. Whatever goes wrong with the table is ErrUnavailable, and no harm: listing
+// name was switched off, and is out of date. One that lacks a write of the data table's timeline is out of date too: another writer had it
+// switched off (Hudi would read it, and miss that write's files). Whatever goes wrong with the table is ErrUnavailable, and no harm: listing
 // folders gives the same files.
 package mdt

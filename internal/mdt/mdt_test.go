@@ -83,8 +83,8 @@ func rawBlock(kind uint32, header map[uint32]string, content string) string {
 	return "#HUDI#" + string(be.AppendUint64(nil, size)) + string(b)
 }
 
-// table makes a table of version 8 with the instants 1 to 6, of which 4 is pending, and a metadata table whose partition "files" is one log file for
-// each of some instants.
+// table makes a table of version 8 with the instants 1 to 6, of which 4 is pending, and a metadata table that knows of the others and whose partition "files"
+// is one log file for each of some instants.
 func table(t testing.TB, logs map[string]string) *storagetest.Mem {
 	t.Helper()
 	m := storagetest.NewMem(nil)
@@ -95,13 +95,19 @@ func table(t testing.TB, logs map[string]string) *storagetest.Mem {
 		m.Put(".hoodie/timeline/"+at(i)+".commit.requested", nil)
 		if i != "4" {
 			m.Put(".hoodie/timeline/"+at(i)+"_"+at(i)+".commit", nil)
+			m.Put(deltacommit(i), nil)
 		}
 	}
 	for i, log := range logs {
-		m.Put(fmt.Sprintf("%s/.hoodie/timeline/%s_%s.deltacommit", folder, at(i), at(i)), nil)
+		m.Put(deltacommit(i), nil)
 		m.Put(fmt.Sprintf("%s/files/.files-0000-0_%s.log.1_0-0-0", folder, at(i)), []byte(log))
 	}
 	return m
+}
+
+// deltacommit is the file of a completed instant of the metadata table.
+func deltacommit(n string) string {
+	return folder + "/.hoodie/timeline/" + at(n) + "_" + at(n) + ".deltacommit"
 }
 
 func openTable(ctx context.Context, t testing.TB, s storage.Store) (*Table, error) {
@@ -215,6 +221,18 @@ func TestUnavailable(t *testing.T) {
 		}},
 		{"no properties", good, func(m *storagetest.Mem) { m.Remove(folder + "/.hoodie/hoodie.properties") }},
 		{"no folder", good, func(m *storagetest.Mem) { m.Remove(log) }},
+		{"a write that another writer made without it", good, func(m *storagetest.Mem) { m.Remove(deltacommit("5")) }},
+		{"a write without it since it was made of what was there", good, func(m *storagetest.Mem) {
+			for _, i := range []string{"1", "2", "5"} {
+				m.Remove(deltacommit(i))
+			}
+			m.Put(folder+"/.hoodie/timeline/"+at("3")+"010_"+at("4")+".deltacommit", nil)
+		}},
+		{"nothing has completed", good, func(m *storagetest.Mem) {
+			for _, i := range []string{"1", "2", "3", "5", "6"} {
+				m.Remove(deltacommit(i))
+			}
+		}},
 		{"torn", good[:len(good)-3], nil},
 		{"no partitions", block(t, "1", map[string]sizes{"p": {"a": 10}}), nil},
 		{"hostile partition", block(t, "1", map[string]sizes{allPartitions: {"../p": 0}}), nil},
@@ -239,6 +257,27 @@ func TestUnavailable(t *testing.T) {
 			}
 			if !errors.Is(err, ErrUnavailable) {
 				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// Writes from before its initialisation, or that it has archived, are nothing that a metadata table lacks.
+func TestOlderWrites(t *testing.T) {
+	log := block(t, "5", map[string]sizes{allPartitions: {"p": 0}, "p": {"a": 10}})
+	for name, first := range map[string]string{"initialised later": at("3") + "010", "archived": at("3")} {
+		t.Run(name, func(t *testing.T) {
+			s := table(t, map[string]string{"5": log})
+			for _, i := range []string{"1", "2", "3"} {
+				s.Remove(deltacommit(i))
+			}
+			s.Put(folder+"/.hoodie/timeline/"+first+"_"+at("4")+".deltacommit", nil)
+			m, err := openTable(t.Context(), t, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := listing(t, m); err != nil || !maps.Equal(got, sizes{"p": 0, "p/a": 10}) {
+				t.Errorf("got %v, %v", got, err)
 			}
 		})
 	}
