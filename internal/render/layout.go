@@ -196,8 +196,9 @@ func (l *Layout) known(g *group, leaf *schema.Node, facts logfile.Facts) *pqfile
 	case l.looked[leaf.Index]:
 		column := g.records.kept[leaf.Index]
 		r.MinMax.AddRows(column.vector, column.index, taken)
-		if none {
-			r.Nulls = column.nulls(taken)
+		// Of rows that are put together not every null of a record becomes one.
+		if n := column.nulls(taken); none && (n == 0 || len(g.plan.composites) == 0) {
+			r.Nulls = n
 		}
 	default:
 		r.MinMax.Forget()

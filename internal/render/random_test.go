@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -231,6 +232,7 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 		d.logs = append(d.logs, block(logfile.AvroData, header, avroContent(t, avro, rows)))
 	}
 	d.input = render.Input{Target: target, Ordering: []string{"ts"}}
+	d.input.Pruning = rapid.SliceOfDistinct(rapid.SampledFrom(slices.Sorted(maps.Keys(wideColumns))), rapid.ID[string]).Draw(rt, "pruning")
 	if n.eventTime {
 		d.input.Rules = merge.EventTime
 	}

@@ -25,7 +25,7 @@ import (
 )
 
 // Version numbers the bytes that are rendered: it grows whenever the same slice would give other ones.
-const Version = 4
+const Version = 5
 
 // Input is a file slice, and how it is to be shown.
 type Input struct {

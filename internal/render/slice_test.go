@@ -441,9 +441,14 @@ func lines(file []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	footer, err := pqfile.Open(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return nil, err
+	}
 	out := []string{}
-	for _, g := range f.RowGroups() {
+	for n, g := range f.RowGroups() {
 		rows := g.Rows()
+		nulls := make([]int64, len(g.ColumnChunks()))
 		buf := make([]parquet.Row, 100)
 		for {
 			n, err := rows.ReadRows(buf)
@@ -453,6 +458,8 @@ func lines(file []byte) ([]string, error) {
 					fmt.Fprintf(&b, "%d.%d.%d:", v.Column(), v.RepetitionLevel(), v.DefinitionLevel())
 					if !v.IsNull() {
 						fmt.Fprintf(&b, "%x", v.Bytes())
+					} else {
+						nulls[v.Column()]++
 					}
 					b.WriteByte(' ')
 				}
@@ -467,6 +474,11 @@ func lines(file []byte) ([]string, error) {
 		}
 		if err := rows.Close(); err != nil {
 			return nil, err
+		}
+		for i, found := range nulls {
+			if said := footer.Column(n, i).Statistics.NullCount; said.Valid && said.V != found {
+				return nil, fmt.Errorf("row group %d, column %v: %d nulls, the footer says %d", n, footer.Schema.Leaves[i].Path, found, said.V)
+			}
 		}
 	}
 	return out, nil
