@@ -15,6 +15,7 @@ package merge
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 )
 
@@ -122,6 +123,14 @@ func (l *Log) Reserve(entries int) {
 	l.keys.reserve(entries)
 	l.entries, l.met = slices.Grow(l.entries, entries), slices.Grow(l.met, entries)
 }
+
+// Restart forgets all keys, for others: composites go on being numbered. Who has more keys than go into memory deals them out among several turns.
+func (l *Log) Restart() {
+	l.keys, l.entries, l.met, l.partial = newTable(), l.entries[:0], l.met[:0], false
+}
+
+// Partial says that a partial record has come, whatever its key.
+func (l *Log) Partial() { l.partial = true }
 
 // Len is the number of keys.
 func (l *Log) Len() int { return len(l.entries) }
@@ -292,10 +301,19 @@ func (l *Log) logWins(e Entry, base []byte) bool {
 // Inserts are the records and composites whose keys met no base row, in log order. To be called after the last Match.
 func (l *Log) Inserts() []int32 {
 	var out []int32
-	for i, e := range l.entries {
-		if !e.Delete && !l.met[i] {
-			out = append(out, e.Record)
-		}
+	for _, record := range l.Unmet() {
+		out = append(out, record)
 	}
 	return out
+}
+
+// Unmet gives the same, each with the number of its key among all, in the order in which they came.
+func (l *Log) Unmet() iter.Seq2[int, int32] {
+	return func(yield func(int, int32) bool) {
+		for i, e := range l.entries {
+			if !e.Delete && !l.met[i] && !yield(i, e.Record) {
+				return
+			}
+		}
+	}
 }

@@ -41,30 +41,31 @@ func (a *avroContent) names() []string {
 
 func (a *avroContent) size() int64 { return a.block.ContentLength }
 
-func (a *avroContent) appendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all Expected, facts []Facts) error {
-	c, program, err := compile(a.typ, target, leaves, facts)
+func (a *avroContent) appendColumns(dst []*column.Vector, p Pass) error {
+	target, facts, rows := p.Target, p.Facts, p.rows(a.rows)
+	c, program, err := compile(a.typ, target, p.Leaves, facts)
 	if err != nil {
 		return fmt.Errorf("log block at byte %d: %w", a.block.Offset, err)
 	}
 	if int64(a.rows) > (a.size()-avroHeadLen)/int64(avroLengthLen+c.least) {
 		return corrupt(a.block.ContentOffset+4, "expected a number of records of %d bytes or more, found %d in a content of %d bytes", c.least, a.rows, a.size())
 	}
-	for i, l := range leaves {
+	for i, l := range p.Leaves {
 		if k := c.sinks[l]; k.cast == nil {
-			k.reserve(dst[i], all)
+			k.reserve(dst[i], p.All)
 		} else {
-			k.reserve(&column.Vector{}, Expected{a.rows, a.size()})
+			k.reserve(&column.Vector{}, Expected{rows, a.size()})
 		}
 	}
-	if err := a.decode(program); err != nil {
+	if err := a.decode(program, p.Only); err != nil {
 		return err
 	}
 	for _, n := range c.bulk {
-		for range a.rows {
+		for range rows {
 			n.sink.level(0, n.def)
 		}
 	}
-	for i, l := range leaves {
+	for i, l := range p.Leaves {
 		before := factsOfColumn(dst[i])
 		if err := c.sinks[l].give(dst[i]); err != nil {
 			return fmt.Errorf("log block at byte %d: column %v: %w", a.block.Offset, target.Leaves[l].Path, err)
@@ -103,7 +104,11 @@ var recordBuffers sync.Pool // of *[]byte
 
 const maxPooled = 4 << 20
 
-func (a *avroContent) decode(program []step) error {
+// decode runs the program over all records, or only some.
+func (a *avroContent) decode(program []step, only []int32) error {
+	if only != nil && len(only) == 0 {
+		return nil
+	}
 	mem, _ := recordBuffers.Get().(*[]byte)
 	if mem == nil {
 		mem = new([]byte)
@@ -117,6 +122,18 @@ func (a *avroContent) decode(program []step) error {
 	}()
 	var d decoder
 	for i := range a.rows {
+		if only != nil {
+			if len(only) == 0 {
+				return nil
+			}
+			if int(only[0]) != i {
+				if err := w.skip(); err != nil {
+					return fmt.Errorf("log block at byte %d, record %d: %w", a.block.Offset, i, err)
+				}
+				continue
+			}
+			only = only[1:]
+		}
 		record, err := w.next()
 		if err == nil {
 			d.buf, d.base = w.buf[:w.p], w.at

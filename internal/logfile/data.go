@@ -21,8 +21,7 @@ type content interface {
 	count() int
 	// names are those of the columns.
 	names() []string
-	// appendColumns adds to dst, which are to hold what is expected of all in the end.
-	appendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all Expected, facts []Facts) error
+	appendColumns(dst []*column.Vector, p Pass) error
 	// size is the length of the content in bytes.
 	size() int64
 }
@@ -82,10 +81,23 @@ func (d *Data) Columns(target *schema.Message, leaves []int) ([]*column.Vector, 
 	for i, l := range leaves {
 		out[i] = column.New(target.Leaves[l].Leaf)
 	}
-	if err := d.AppendColumns(out, target, leaves, Expected{d.content.count(), d.content.size()}, nil); err != nil {
+	if err := d.AppendColumns(out, Pass{Target: target, Leaves: leaves, All: Expected{d.content.count(), d.content.size()}}); err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+// Pass is what is read of a block in one pass over its records.
+type Pass struct {
+	Target *schema.Message
+	Leaves []int // of Target
+	// All is what the vectors will hold in the end, of this and other blocks.
+	All Expected
+	// Only are the numbers of the records that are read, in their order; nil is all. What the others hold is not looked at.
+	Only []int32
+	// Facts, if not nil, get what is known of each leaf of Target; Avro records are walked through for those that are not decoded. Not to be
+	// asked for with Only.
+	Facts []Facts
 }
 
 // Expected is what several blocks have among them: so many records, of so many bytes.
@@ -94,8 +106,13 @@ type Expected struct {
 	Bytes int64
 }
 
-// AppendColumns decodes as Columns does and adds to vectors, which get the records of other blocks too. After an error they are of no use.
-// facts, if not nil, get what is known of each leaf of the target; Avro records are walked through for those that are not decoded.
-func (d *Data) AppendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all Expected, facts []Facts) error {
-	return d.content.appendColumns(dst, target, leaves, all, facts)
+// rows is how many records are read of so many.
+func (p *Pass) rows(all int) int {
+	if p.Only != nil {
+		return len(p.Only)
+	}
+	return all
 }
+
+// AppendColumns decodes as Columns does and adds to vectors, which get the records of other blocks too. After an error they are of no use.
+func (d *Data) AppendColumns(dst []*column.Vector, p Pass) error { return d.content.appendColumns(dst, p) }

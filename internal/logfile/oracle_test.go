@@ -181,7 +181,7 @@ func bare(text string) string { return strings.ReplaceAll(text, `"logicalType"`,
 // checkFacts compares what was said of columns with the columns.
 func checkFacts(d *Data, target *schema.Message, vectors []*column.Vector) error {
 	facts, exact := make([]Facts, len(vectors)), make([]Facts, len(vectors))
-	if err := d.AppendColumns(nil, target, nil, Expected{}, facts); err != nil {
+	if err := d.AppendColumns(nil, Pass{Target: target, Facts: facts}); err != nil {
 		return err
 	}
 	var all []int
@@ -189,7 +189,7 @@ func checkFacts(d *Data, target *schema.Message, vectors []*column.Vector) error
 	for i := range vectors {
 		all, again[i] = append(all, i), column.New(target.Leaves[i].Leaf)
 	}
-	if err := d.AppendColumns(again, target, all, Expected{}, exact); err != nil {
+	if err := d.AppendColumns(again, Pass{Target: target, Leaves: all, Facts: exact}); err != nil {
 		return err
 	}
 	for i, v := range vectors {
@@ -202,6 +202,36 @@ func checkFacts(d *Data, target *schema.Message, vectors []*column.Vector) error
 		}
 		if f.Bytes != exact[i].Bytes {
 			return fmt.Errorf("leaf %v: %d bytes, %d after it was decoded", n.Path, f.Bytes, exact[i].Bytes)
+		}
+	}
+	return nil
+}
+
+// checkOnly compares some records, read by themselves, with those among all.
+func checkOnly(d *Data, target *schema.Message, vectors []*column.Vector) error {
+	for _, step := range []int{1, 2, 7, d.Rows() + 1} {
+		for from := range min(step, 3) {
+			pass := Pass{Target: target, Only: []int32{}}
+			for r := from; r < d.Rows(); r += step {
+				pass.Only = append(pass.Only, int32(r))
+			}
+			var got []*column.Vector
+			for i := range vectors {
+				pass.Leaves, got = append(pass.Leaves, i), append(got, column.New(target.Leaves[i].Leaf))
+			}
+			pass.All = Expected{len(pass.Only), 1 << 20}
+			if err := d.AppendColumns(got, pass); err != nil {
+				return err
+			}
+			for i, v := range vectors {
+				want, x := column.New(v.Leaf), column.NewIndex(v)
+				for _, r := range pass.Only {
+					want.Append(v, x.Span(int(r), int(r)+1))
+				}
+				if !sameVector(got[i], want) {
+					return fmt.Errorf("leaf %v: records %v read alone differ from those among all", target.Leaves[i].Path, pass.Only)
+				}
+			}
 		}
 	}
 	return nil
@@ -237,6 +267,9 @@ func checkAgainst(codec *goavro.Codec, d *Data, typ *schema.Type, target *schema
 		}
 	}
 	if err := checkFacts(d, target, vectors); err != nil {
+		return err
+	}
+	if err := checkOnly(d, target, vectors); err != nil {
 		return err
 	}
 	for i, v := range vectors {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/pqfile"
@@ -57,41 +58,57 @@ func (p *parquetContent) names() []string {
 
 func (p *parquetContent) size() int64 { return p.block.ContentLength }
 
-func (p *parquetContent) appendColumns(dst []*column.Vector, target *schema.Message, leaves []int, _ Expected, facts []Facts) error {
-	maps, err := schema.Project(p.schema(), target)
+func (p *parquetContent) appendColumns(dst []*column.Vector, pass Pass) error {
+	maps, err := schema.Project(p.schema(), pass.Target)
 	if err != nil {
 		return p.wrap(err)
 	}
-	for i, l := range leaves {
+	rows := pass.rows(p.count())
+	for i, l := range pass.Leaves {
 		before := dst[i].Rows()
 		if maps[l].Source < 0 {
-			dst[i].AppendNulls(p.count())
-		} else if err := p.leaf(dst[i], maps[l]); err != nil {
+			dst[i].AppendNulls(rows)
+		} else if err := p.leaf(dst[i], maps[l], pass.Only); err != nil {
 			return p.wrap(err)
 		}
-		if n := dst[i].Rows() - before; n != p.count() {
-			return p.wrap(fmt.Errorf("%w: column %v: %d rows of %d, nulls where the view's schema can't hold them", schema.ErrInvalid, target.Leaves[l].Path, n, p.count()))
+		if n := dst[i].Rows() - before; n != rows {
+			return p.wrap(fmt.Errorf("%w: column %v: %d rows of %d, nulls where the view's schema can't hold them", schema.ErrInvalid, pass.Target.Leaves[l].Path, n, rows))
 		}
 	}
-	if facts == nil {
+	if pass.Facts == nil {
 		return nil
 	}
-	found, err := p.facts(target)
-	copy(facts, found)
+	found, err := p.facts(pass.Target)
+	copy(pass.Facts, found)
 	return err
 }
 
-// leaf adds all rows of a column to a vector of the target's.
-func (p *parquetContent) leaf(dst *column.Vector, m schema.LeafMap) error {
+// leaf adds all rows of a column to a vector of the target's, or only some.
+func (p *parquetContent) leaf(dst *column.Vector, m schema.LeafMap, only []int32) error {
 	plain := column.New(p.schema().Leaves[m.Source].Leaf)
 	bound, size := columnBound(p.block.ContentLength), int64(0)
+	first := 0 // row of the page
+	all := only == nil
 	return p.pages(m.Source, func(c *pqfile.ChunkReader, page *pqfile.Page) error {
 		if size += valueBytes(c, page); size > bound {
 			return fmt.Errorf("%w: a column of more than %d bytes", pqfile.ErrTooLarge, bound)
 		}
 		from := page.Vector
-		if page.Dict {
+		if page.Dict || !all {
 			plain.Reset()
+		}
+		switch {
+		case !all:
+			n, _ := slices.BinarySearch(only, int32(first+page.Rows))
+			index := column.NewIndex(page.Vector)
+			for _, r := range only[:n] {
+				if err := c.Materialise(plain, page, index.Span(int(r)-first, int(r)-first+1)); err != nil {
+					return err
+				}
+			}
+			only, first = only[n:], first+page.Rows
+			from = plain
+		case page.Dict:
 			if err := c.Materialise(plain, page, page.Vector.All()); err != nil {
 				return err
 			}

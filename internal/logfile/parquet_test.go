@@ -47,6 +47,9 @@ func TestParquetBlocks(t *testing.T) {
 				continue
 			}
 			checkExtent(t, name, content, b, target, vectors)
+			if err := checkOnly(d, target, vectors); err != nil {
+				t.Errorf("%s: block at %d: %v", name, b.Offset, err)
+			}
 			if b.Type == ParquetData {
 				rows += d.Rows()
 				values += checkKeys(t, name, target, vectors)

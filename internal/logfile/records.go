@@ -119,24 +119,48 @@ func (w *recordWindow) fill(n int) error {
 	return readFull(w.r, w.buf[have:], w.at+int64(have))
 }
 
-// next gives the next record, valid until the next call: those bytes of buf that end at p.
-func (w *recordWindow) next() ([]byte, error) {
+// length reads the length of the next record.
+func (w *recordWindow) length() (int, error) {
 	if w.left() < avroLengthLen {
-		return nil, corrupt(w.at+int64(w.p), "expected the length of a record, the content of the block at %d ends", w.b.Offset)
+		return 0, corrupt(w.at+int64(w.p), "expected the length of a record, the content of the block at %d ends", w.b.Offset)
 	}
 	if err := w.fill(avroLengthLen); err != nil {
-		return nil, err
+		return 0, err
 	}
 	n := int32(binary.BigEndian.Uint32(w.buf[w.p:]))
 	if left := w.left() - avroLengthLen; n < 0 || int64(n) > left {
-		return nil, corrupt(w.at+int64(w.p), "expected the length of a record, found %d with %d bytes left in the block at %d", n, left, w.b.Offset)
+		return 0, corrupt(w.at+int64(w.p), "expected the length of a record, found %d with %d bytes left in the block at %d", n, left, w.b.Offset)
 	}
-	if err := w.fill(avroLengthLen + int(n)); err != nil {
+	return int(n), nil
+}
+
+// next gives the next record, valid until the next call: those bytes of buf that end at p.
+func (w *recordWindow) next() ([]byte, error) {
+	n, err := w.length()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.fill(avroLengthLen + n); err != nil {
 		return nil, err
 	}
 	from := w.p + avroLengthLen
-	w.p = from + int(n)
+	w.p = from + n
 	return w.buf[from:w.p:w.p], nil
+}
+
+// skip passes over the next record. What of it is not in memory is not read.
+func (w *recordWindow) skip() error {
+	n, err := w.length()
+	if err != nil {
+		return err
+	}
+	if n += avroLengthLen; n > len(w.buf)-w.p {
+		w.at += int64(w.p + n)
+		w.buf, w.p = nil, 0
+		return nil
+	}
+	w.p += n
+	return nil
 }
 
 // end expects that all was passed.

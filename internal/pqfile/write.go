@@ -268,7 +268,7 @@ func (c *ChunkWriter) WriteRows(p *Page) error {
 	part := &Page{Vector: column.New(v.Leaf), Dict: p.Dict}
 	for from := 0; from < x.Rows(); {
 		to := from + 1
-		for to < x.Rows() && to-from < PageRows && valueBytes(v, x.Span(from, to)) < PageBytes {
+		for to < x.Rows() && !fullPage(v, x.Span(from, to), to-from) {
 			to++
 		}
 		part.Vector.Reset()
@@ -279,6 +279,13 @@ func (c *ChunkWriter) WriteRows(p *Page) error {
 		from = to
 	}
 	return c.err
+}
+
+// FullPage tells whether a vector of so many rows has enough for a page: WriteRows cuts where it has.
+func FullPage(v *column.Vector, rows int) bool { return fullPage(v, v.All(), rows) }
+
+func fullPage(v *column.Vector, s column.Span, rows int) bool {
+	return rows >= PageRows || valueBytes(v, s) >= PageBytes
 }
 
 // valueBytes is the size of the values of a span in PLAIN encoding.

@@ -174,39 +174,65 @@ func (l *Layout) place(w io.WriterAt, g *group, leaf *schema.Node, facts logfile
 	}
 	region.Offset = behind(l.end, l.gap)
 	l.parts = append(l.parts, part{g, leaf, region})
-	r := l.known(g, leaf, facts)
+	r, err := l.known(g, leaf, facts)
+	if err != nil {
+		return nil, err
+	}
 	r.Leaf, r.Region, r.Rows = leaf, region, int64(g.rows())
 	r.Plain, r.Indexed = file.Column(g.number, by.Source).PageKinds()
 	return r.Chunk(), nil
 }
 
 // known is what is said of a column's values without making it, be the log records decoded or not.
-func (l *Layout) known(g *group, leaf *schema.Node, facts logfile.Facts) *pqfile.RegionChunk {
+func (l *Layout) known(g *group, leaf *schema.Node, facts logfile.Facts) (*pqfile.RegionChunk, error) {
 	file, by := g.in.from(leaf)
 	meta := file.Column(g.number, by.Source)
 	r := &pqfile.RegionChunk{Nulls: -1, MinMax: pqfile.NewMinMax(leaf.Scalar)}
 	r.MinMax.AddChunk(file, g.number, by.Source)
-	none := file.Schema.Leaves[by.Source].MaxDef == 0 || meta.Statistics.NullCount.Valid && meta.Statistics.NullCount.V == 0
-	taken := g.taken()
+	nulls := int64(-1) // of the records
 	switch {
-	case len(taken) == 0:
-		if none {
-			r.Nulls = 0
-		}
+	case !g.takesRecords():
+		nulls = 0
 	case l.looked[leaf.Index]:
-		column := g.records.kept[leaf.Index]
-		r.MinMax.AddRows(column.vector, column.index, taken)
-		// Of rows that are put together not every null of a record becomes one.
-		if n := column.nulls(taken); none && (n == 0 || len(g.plan.composites) == 0) {
-			r.Nulls = n
+		var err error
+		if nulls, err = g.look(leaf, r.MinMax); err != nil {
+			return nil, err
+		}
+		if nulls > 0 && len(g.plan.composites) > 0 {
+			nulls = -1 // of rows that are put together not every null of a record becomes one
 		}
 	default:
 		r.MinMax.Forget()
-		if none && facts.Nulls == 0 {
-			r.Nulls = 0
+		if facts.Nulls == 0 {
+			nulls = 0
 		}
 	}
-	return r
+	if file.Schema.Leaves[by.Source].MaxDef == 0 || meta.Statistics.NullCount.Valid && meta.Statistics.NullCount.V == 0 {
+		r.Nulls = nulls
+	}
+	return r, nil
+}
+
+// takesRecords tells whether log records go into the group.
+func (g *group) takesRecords() bool {
+	return g.last && len(g.plan.inserts) > 0 || slices.ContainsFunc(g.plan.groups[g.number], func(c change) bool { return c.to != drop })
+}
+
+// look adds the values of the group's records to m, and counts those that are null.
+func (g *group) look(leaf *schema.Node, m *pqfile.MinMax) (nulls int64, err error) {
+	if !g.plan.large {
+		column := g.records.kept[leaf.Index]
+		taken := g.taken(leaf)
+		m.AddRows(column.vector, column.index, taken)
+		return column.nulls(taken), nil
+	}
+	c := columnWriter{group: g, leaf: leaf}
+	if err := c.ready(); err != nil {
+		return 0, err
+	}
+	c.seen = m
+	err = c.eachWindow(func() { nulls += int64(c.logged.vector.Entries() - c.logged.vector.Values()) })
+	return nulls, err
 }
 
 // Needed is the smallest size that the file fits in.

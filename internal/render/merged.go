@@ -81,5 +81,3 @@ func (s *plainPages) WritePage(p *pqfile.Page) error {
 	}
 	return s.take(v)
 }
-
-func (s *plainPages) WriteRows(p *pqfile.Page) error { return s.WritePage(p) }

@@ -104,7 +104,7 @@ func (g *group) buildInto(b *built, leaf *schema.Node) error {
 // isSmall tells whether a column may be built aside: one that is read from the base file in pieces of bounded size, with log records that are
 // all in memory.
 func (g *group) isSmall(leaf *schema.Node) bool {
-	if g.records.window < len(g.in.Target.Leaves) {
+	if g.plan.large || g.records.window < len(g.in.Target.Leaves) {
 		return false // decoding another column drops this one's records
 	}
 	size := int64(len(g.records.taken) * (leaf.Leaf.Width() + 1))

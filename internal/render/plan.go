@@ -38,7 +38,7 @@ type batch struct {
 type block interface {
 	Rows() int
 	Has(column string) bool
-	AppendColumns(dst []*column.Vector, target *schema.Message, leaves []int, all logfile.Expected, facts []logfile.Facts) error
+	AppendColumns(dst []*column.Vector, p logfile.Pass) error
 }
 
 func (b *batch) wrap(err error) error {
@@ -112,6 +112,8 @@ type plan struct {
 	kept map[int]*recordColumn
 	// facts are what is known of the columns of all records, by leaf, where somebody asks.
 	facts []logfile.Facts
+	// large says that the log records are so many bytes that not even one column of them is in memory as a whole.
+	large bool
 }
 
 // changes are those of a row group that change a column.
@@ -128,9 +130,12 @@ func (p *plan) changes(group int, leaf *schema.Node) []change {
 	return drops
 }
 
-// maxContent limits the log blocks of a slice: their keys, and a column or more of their records, are in memory while it is rendered, and a column
-// must stay below the 4 GiB that the offsets of a vector reach.
-const maxContent = int64(2 << 30)
+// maxContent limits the log blocks of a slice: what becomes of each record is in memory while it is rendered.
+const maxContent = int64(4 << 30)
+
+// maxMergerContent is the same where a Merger sees the values of the records: they are in memory, and each column of them must stay below the
+// 4 GiB that the offsets of a vector reach.
+const maxMergerContent = int64(2 << 30)
 
 // checkEvery is how many rows are planned between two looks at the context.
 const checkEvery = 1 << 16
@@ -144,8 +149,7 @@ func (in *Input) plan(ctx context.Context, keep []int) (*plan, error) {
 		return nil, err
 	}
 	log := merge.NewLog(in.Rules)
-	log.Reserve(int(p.records))
-	pl := planner{in: in, plan: p, keep: keep, order: newOrdering(in.Target, in.Ordering), log: log}
+	pl := planner{in: in, plan: p, keep: keep, order: newOrdering(in.Target, in.Ordering), log: log, turns: newTurns(in, blocks)}
 	if in.Merger != nil && len(blocks) > 0 {
 		pl.versions = in.versions(p, log)
 		if err := pl.versions.read(ctx); err != nil {
@@ -167,42 +171,66 @@ func (in *Input) plan(ctx context.Context, keep []int) (*plan, error) {
 	if err := pl.decode(ctx); err != nil {
 		return nil, err
 	}
-	for i := range blocks {
-		if err := ctx.Err(); err != nil {
+	log.Reserve(int(p.records) / pl.turns.count)
+	if in.Base != nil {
+		p.groups = make([][]change, in.Base.Groups())
+	}
+	for pl.turns.next() {
+		if pl.turns.at > 0 {
+			log.Restart()
+		}
+		if err := pl.turn(ctx, blocks); err != nil {
 			return nil, err
 		}
+	}
+	pl.turns.join(p)
+	p.composites = log.Composites()
+	return p, log.Err()
+}
+
+// turn merges the keys of one turn: folds their log records, and meets the base rows with what is left.
+func (pl *planner) turn(ctx context.Context, blocks []batch) error {
+	for i := range blocks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		b := &blocks[i]
+		var err error
 		if b.data == nil {
 			err = pl.deletes(i, b)
 		} else {
-			err = pl.records(i, b)
+			err = pl.records(ctx, i, b)
 		}
 		if err != nil {
-			return nil, b.wrap(err)
+			return b.wrap(err)
 		}
 	}
-	if in.Base != nil {
-		row := int64(0)
-		for g := range in.Base.Groups() {
-			rows, err := pl.group(ctx, g, row)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", in.BaseName, err)
-			}
-			p.groups = append(p.groups, rows)
-			row += in.Base.GroupRows(g)
+	row := int64(0)
+	for g := range pl.plan.groups {
+		changes, err := pl.group(ctx, g, row)
+		if err != nil {
+			return fmt.Errorf("%s: %w", pl.in.BaseName, err)
 		}
+		if pl.turns.count > 1 {
+			changes = append(pl.plan.groups[g], changes...)
+		}
+		pl.plan.groups[g] = changes
+		row += pl.in.Base.GroupRows(g)
 	}
-	p.inserts, p.composites = log.Inserts(), log.Composites()
-	return p, log.Err()
+	pl.turns.end(pl.plan, pl.log)
+	return nil
 }
 
 // open opens the data blocks and numbers their records. Delete blocks come among them, without data.
 func (in *Input) open(p *plan) ([]batch, error) {
 	var all []batch
-	content := int64(0)
+	content, limit := int64(0), maxContent
+	if in.Merger != nil {
+		limit = maxMergerContent
+	}
 	for _, r := range in.Blocks {
-		if content += r.Block.ContentLength; content > maxContent {
-			return nil, fmt.Errorf("%w: %s: log blocks of more than %d bytes in one file slice", logfile.ErrUnsupported, in.BaseName, maxContent)
+		if content += r.Block.ContentLength; content > limit {
+			return nil, fmt.Errorf("%w: %s: log blocks of more than %d bytes in one file slice", logfile.ErrUnsupported, in.BaseName, limit)
 		}
 		b := batch{name: in.Logs[r.Log].Name, reader: in.Logs[r.Log].Reader, block: r.Block, first: p.records}
 		if r.Block.Type != logfile.DeleteBlock {
@@ -219,6 +247,7 @@ func (in *Input) open(p *plan) ([]batch, error) {
 		}
 		all = append(all, b)
 	}
+	p.large = in.Merger == nil && p.content > 2*windowBytes
 	return all, nil
 }
 
@@ -237,13 +266,17 @@ type planner struct {
 
 	flags    []flag
 	sequence *schema.Node // nil without one
-	row      *rowView     // of the log records
+	// row has the columns of the log records that the plan looks at, where they are kept; want are those columns elsewhere.
+	row    *rowView
+	want   []int
+	looked []*column.Vector // those of some records of a block, by want
+	turns  *turns
 }
 
 // decode reads the columns of the log records that the plan looks at.
 func (pl *planner) decode(ctx context.Context) error {
 	pl.flags, pl.sequence = pl.in.flags(), pl.in.sequence()
-	if pl.keep != nil {
+	if pl.keep != nil || pl.plan.large {
 		pl.plan.facts = make([]logfile.Facts, len(pl.in.Target.Leaves))
 	}
 	if len(pl.plan.batches) == 0 {
@@ -255,6 +288,14 @@ func (pl *planner) decode(ctx context.Context) error {
 	}
 	if pl.sequence != nil {
 		want = append(want, pl.sequence.Index)
+	}
+	if pl.keep == nil || pl.plan.large {
+		slices.Sort(want)
+		if pl.want = slices.Compact(want); pl.plan.facts == nil {
+			return nil
+		}
+		_, err := pl.plan.decode(ctx, pl.in.Target, nil, pl.plan.facts)
+		return err
 	}
 	want = append(want, pl.keep...)
 	slices.Sort(want)
@@ -283,7 +324,8 @@ func (p *plan) decode(ctx context.Context, target *schema.Message, leaves []int,
 		if facts != nil {
 			found = make([]logfile.Facts, len(facts))
 		}
-		if err := b.data.AppendColumns(vectors, target, leaves, logfile.Expected{Rows: int(p.records), Bytes: p.content}, found); err != nil {
+		pass := logfile.Pass{Target: target, Leaves: leaves, All: logfile.Expected{Rows: int(p.records), Bytes: p.content}, Facts: found}
+		if err := b.data.AppendColumns(vectors, pass); err != nil {
 			return nil, b.wrap(err)
 		}
 		for l, f := range found {
@@ -297,7 +339,7 @@ func (p *plan) decode(ctx context.Context, target *schema.Message, leaves []int,
 	}
 	out := make(map[int]*recordColumn, len(leaves))
 	for i, l := range leaves {
-		out[l] = &recordColumn{vectors[i], column.NewIndex(vectors[i])}
+		out[l] = &recordColumn{vector: vectors[i], index: column.NewIndex(vectors[i])}
 	}
 	return out, nil
 }
@@ -311,7 +353,15 @@ func (pl *planner) deletes(block int, b *batch) error {
 		return fmt.Errorf("%w: %d positions for %d deletes", logfile.ErrCorrupt, len(pl.positions[block]), len(deletes))
 	}
 	for i, d := range deletes {
+		pl.turns.entry++
 		if pl.in.Keys != nil && !pl.in.Keys[d.Key] {
+			continue
+		}
+		key := []byte(d.Key)
+		if pl.positions != nil {
+			key = positionKey(nil, pl.positions[block][i])
+		}
+		if !pl.turns.has(key) {
 			continue
 		}
 		e := merge.Entry{Delete: true}
@@ -319,40 +369,111 @@ func (pl *planner) deletes(block int, b *batch) error {
 		if pl.in.Sequence != "" && len(d.Ordering) == 1 {
 			e.Sequence = sequenceOf(d.Ordering[0].Bytes, true)
 		}
-		key := []byte(d.Key)
-		if pl.positions != nil {
-			key = positionKey(nil, pl.positions[block][i])
-		}
-		pl.log.Add(key, e)
+		pl.fold(key, e)
 	}
 	return nil
 }
 
-// records folds the records of a data block.
-func (pl *planner) records(block int, b *batch) error {
-	if pl.positions != nil && b.data.Rows() != len(pl.positions[block]) {
-		return fmt.Errorf("%w: %d positions for %d records", logfile.ErrCorrupt, len(pl.positions[block]), b.data.Rows())
+// fold adds an entry of one of the turn's keys.
+func (pl *planner) fold(key []byte, e merge.Entry) {
+	known := pl.log.Len()
+	pl.log.Add(key, e)
+	if pl.log.Len() > known {
+		pl.turns.came()
 	}
-	row := pl.row
+}
+
+// records folds the records of a data block.
+func (pl *planner) records(ctx context.Context, block int, b *batch) error {
+	rows := b.data.Rows()
+	if pl.positions != nil && rows != len(pl.positions[block]) {
+		return fmt.Errorf("%w: %d positions for %d records", logfile.ErrCorrupt, len(pl.positions[block]), rows)
+	}
+	if rows > 0 && b.block.Partial() {
+		pl.log.Partial()
+	}
+	if pl.row != nil {
+		return pl.addRecords(block, b, pl.row, 0, rows, int(b.first))
+	}
+	return pl.eachView(ctx, b, func(row *rowView, from, to int) error { return pl.addRecords(block, b, row, from, to, -from) })
+}
+
+// eachView decodes what the plan looks at of the records of a block, as many at once as go into memory.
+func (pl *planner) eachView(ctx context.Context, b *batch, f func(row *rowView, from, to int) error) error {
+	rows := b.data.Rows()
+	atOnce := rows
+	if pl.plan.large {
+		atOnce = int(max(int64(rows)*windowBytes/max(b.block.ContentLength, 1), 1))
+	}
+	for from := 0; from < rows; from += atOnce {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		to := min(from+atOnce, rows)
+		row, err := pl.look(b, from, to)
+		if err != nil {
+			return err
+		}
+		if err := f(row, from, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look decodes what the plan looks at of some records of a block. It is valid until it is called again.
+func (pl *planner) look(b *batch, from, to int) (*rowView, error) {
+	pass := logfile.Pass{Target: pl.in.Target, Leaves: pl.want, All: logfile.Expected{Rows: to - from, Bytes: pl.plan.content}}
+	if to-from < b.data.Rows() {
+		for i := from; i < to; i++ {
+			pass.Only = append(pass.Only, int32(i))
+		}
+	}
+	if pl.looked == nil {
+		for _, l := range pl.want {
+			pl.looked = append(pl.looked, column.New(pl.in.Target.Leaves[l].Leaf))
+		}
+	}
+	for _, v := range pl.looked {
+		v.Reset()
+	}
+	if err := b.data.AppendColumns(pl.looked, pass); err != nil {
+		return nil, err
+	}
+	columns := make(map[int]*recordColumn, len(pl.want))
+	for i, l := range pl.want {
+		columns[l] = &recordColumn{vector: pl.looked[i], index: column.NewIndex(pl.looked[i])}
+	}
+	return &rowView{columns: columns}, nil
+}
+
+// addRecords folds some records of a block: record i is row i+shift of the view.
+func (pl *planner) addRecords(block int, b *batch, row *rowView, from, to, shift int) error {
 	partial := b.block.Partial()
-	var key, ordering []byte
-	for i := range b.data.Rows() {
-		row.at = int(b.first) + i
+	var key, values []byte
+	for i := from; i < to; i++ {
+		pl.turns.entry++
+		row.at = i + shift
 		if pl.elsewhere(row.get) {
 			continue
 		}
-		e := merge.Entry{Record: b.first + int32(i), Partial: partial}
 		var ok bool
 		if pl.positions != nil {
 			key = positionKey(key[:0], pl.positions[block][i])
 		} else if key, ok = pl.keys.key(key[:0], row.get); !ok {
 			return fmt.Errorf("%w: record %d has no record key", logfile.ErrCorrupt, i)
 		}
-		from := len(ordering)
-		ordering, e.Unordered = pl.order.row(ordering, row.get)
-		e.Ordering = ordering[from:len(ordering):len(ordering)]
+		if !pl.turns.has(key) {
+			continue
+		}
+		e := merge.Entry{Record: b.first + int32(i), Partial: partial}
+		at := len(values)
+		values, e.Unordered = pl.order.row(values, row.get)
+		e.Ordering = values[at:len(values):len(values)]
 		if pl.sequence != nil {
-			e.Sequence = sequenceOf(row.get(pl.sequence.Index))
+			at := len(values)
+			values = append(values, sequenceOf(row.get(pl.sequence.Index))...)
+			e.Sequence = values[at:len(values):len(values)]
 		}
 		for _, f := range pl.flags {
 			if v, ok := row.get(f.leaf.Index); ok && f.deletes(v) {
@@ -360,7 +481,7 @@ func (pl *planner) records(block int, b *batch) error {
 			}
 		}
 		e.Unordered = e.Unordered && e.Delete
-		pl.log.Add(key, e)
+		pl.fold(key, e)
 	}
 	return nil
 }
@@ -435,6 +556,11 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 		if err := rows.next(); err != nil {
 			return nil, err
 		}
+		if pl.turns.count > 1 {
+			if key, _ := pl.baseKey(rows, first+int64(i)); !pl.turns.has(key) {
+				continue
+			}
+		}
 		dropped := false
 		if in.Only != nil {
 			v, ok := rows.get(time.Index)
@@ -460,13 +586,11 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 
 // meet meets a base row with the log.
 func (pl *planner) meet(rows *rows, number int64) (to int32, changed bool) {
-	var ok bool
-	if pl.positions != nil {
-		pl.key = positionKey(pl.key[:0], uint64(number))
-	} else if pl.key, ok = pl.keys.key(pl.key[:0], rows.get); !ok {
+	key, ok := pl.baseKey(rows, number)
+	if !ok {
 		return 0, false
 	}
-	entry, ok := pl.log.Find(pl.key)
+	entry, ok := pl.log.Find(key)
 	if !ok {
 		return 0, false
 	}
@@ -485,11 +609,21 @@ func (pl *planner) meet(rows *rows, number int64) (to int32, changed bool) {
 	return 0, false
 }
 
+// baseKey is what a base row is met by; ok is false for one that has no key. It is valid until the next is asked for.
+func (pl *planner) baseKey(rows *rows, number int64) (key []byte, ok bool) {
+	if pl.positions != nil {
+		pl.key = positionKey(pl.key[:0], uint64(number))
+		return pl.key, true
+	}
+	pl.key, ok = pl.keys.key(pl.key[:0], rows.get)
+	return pl.key, ok
+}
+
 // wantedOfBase lists the columns of the base file that decide about its rows.
 func (pl *planner) wantedOfBase() []int {
 	in := pl.in
 	var want []int
-	if pl.log.Len() > 0 || in.Keys != nil {
+	if pl.log.Len() > 0 || pl.turns.count > 1 || in.Keys != nil {
 		want = append(pl.keys.wanted(), pl.order.wanted()...)
 	}
 	if pl.sequence != nil {

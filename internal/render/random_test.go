@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -348,17 +349,82 @@ func TestRenderedRowsAreThoseOfANaiveMerge(t *testing.T) {
 // The same holds where columns lie in regions. Each can be made by itself, in any order, and the file has the same bytes as when it is rendered at once.
 func TestRegions(t *testing.T) { checkRegions(t) }
 
-// Where the logs are so large that their columns are decoded a few at a time, too.
-func TestRegionsOfLargeLogs(t *testing.T) {
-	defer render.DecodeAtOnce(1)()
-	checkRegions(t)
+// Where the logs are so large that their columns are decoded a few at a time, or in parts, and their keys merged in turns, too.
+func TestRegionsOfLargeLogs(t *testing.T) { checkRegions(t, 1, 300, 3000) }
+
+// What a slice becomes does not depend on how much of its log is in memory at once.
+func TestLargeLogs(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := drawSlice(rt, t)
+		file, err := d.bytes(t)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		read := d.read(rt, t)
+		defer render.DecodeAtOnce(rapid.SampledFrom([]int64{1, 300, 3000}).Draw(rt, "at once"))()
+		again, err := d.bytes(t)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if !bytes.Equal(again, file) {
+			rt.Error("the file has other bytes")
+		}
+		if again := d.read(rt, t); !slices.Equal(again, read) {
+			rt.Errorf("read\n%q, want\n%q", again, read)
+		}
+	})
 }
 
-func checkRegions(t *testing.T) {
+// read reads what becomes of each row, and the keys of the log.
+func (d *drawn) read(rt *rapid.T, t *testing.T) []string {
+	in, err := d.open()
+	if err != nil {
+		rt.Fatal(err)
+	}
+	r, err := in.Read(t.Context())
+	if err != nil {
+		rt.Fatal(err)
+	}
+	var out []string
+	for {
+		fate, err := r.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		line := fmt.Sprint(fate)
+		for leaf := range in.Target.Leaves {
+			for _, get := range []func(int) (*column.Vector, column.Span, error){r.Before, r.After} {
+				if fate == render.Dropped {
+					get = r.Before
+				} else if fate == render.Added {
+					get = r.After
+				}
+				v, s, failed := get(leaf)
+				if err = errors.Join(err, failed); err != nil {
+					rt.Fatal(err)
+				}
+				one := column.New(v.Leaf)
+				one.Append(v, s)
+				line += fmt.Sprintf(" %x %x %x", one.Rep, one.Def, one.Buf)
+			}
+		}
+		out = append(out, line)
+	}
+	keys, err := in.LogKeys(t.Context())
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return append(out, slices.Sorted(maps.Keys(keys))...)
+}
+
+func checkRegions(t *testing.T, atOnce ...int64) {
 	t.Helper()
 	defer render.AlwaysInRegions()()
 	laidOut := 0
 	rapid.Check(t, func(rt *rapid.T) {
+		if len(atOnce) > 0 {
+			defer render.DecodeAtOnce(rapid.SampledFrom(atOnce).Draw(rt, "at once"))()
+		}
 		d := drawSlice(rt, t)
 		file, err := d.bytes(t)
 		if err != nil {

@@ -112,8 +112,10 @@ func (r *Reader) After(leaf int) (*column.Vector, column.Span, error) {
 		return nil, column.Span{}, err
 	}
 	if r.fate == Added {
-		k := int(c.choose.choose(r.m.plan.inserts[r.inserts-1]))
-		return c.logged, c.index.Span(k, k+1), nil
+		if err := c.enterInsert(r.inserts - 1); err != nil {
+			return nil, column.Span{}, c.wrap(err)
+		}
+		return c.logged.vector, c.logged.span(c.choose.choose(r.m.plan.inserts[r.inserts-1])), nil
 	}
 	k := r.row - 1 - c.at
 	if c.place != nil {
@@ -197,13 +199,18 @@ func (c *rowColumn) seek(row int) error {
 		if err != nil {
 			return err
 		}
-		c.load(p)
+		if err := c.load(p); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (c *rowColumn) load(p page) {
+func (c *rowColumn) load(p page) error {
 	c.at, c.rows = c.at+c.rows, p.rows
+	if err := c.enterRows(c.at, c.at+c.rows); err != nil {
+		return err
+	}
 	if p.dict {
 		v := column.New(c.leaf.Leaf)
 		v.Rep, v.Def = p.vector.Rep, p.vector.Def
@@ -215,7 +222,7 @@ func (c *rowColumn) load(p page) {
 	c.before, c.beforeIndex = p.vector, column.NewIndex(p.vector)
 	c.after, c.afterIndex, c.place = c.merged(p, c.at), c.beforeIndex, nil
 	if c.after == c.before {
-		return
+		return nil
 	}
 	c.afterIndex = column.NewIndex(c.after)
 	place := int32(0)
@@ -232,6 +239,7 @@ func (c *rowColumn) load(p page) {
 		fill(int(e.rows), e.to == drop)
 	}
 	fill(c.rows-len(c.place), false)
+	return nil
 }
 
 // LogKeys are the record keys that the log files of the slice have, those of deletes too.
@@ -245,19 +253,22 @@ func (in *Input) LogKeys(ctx context.Context) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	columns, err := p.decode(ctx, in.Target, keys.wanted(), nil)
-	if err != nil {
-		return nil, err
-	}
+	pl := planner{in: in, plan: p, want: keys.wanted()}
 	out := map[string]bool{}
-	row := rowView{columns: columns}
-	for row.at = range int(p.records) {
-		if key, ok := keys.key(nil, row.get); ok {
-			out[string(key)] = true
-		}
-	}
-	for _, b := range blocks {
+	for i := range blocks {
+		b := &blocks[i]
 		if b.data != nil {
+			err := pl.eachView(ctx, b, func(row *rowView, from, to int) error {
+				for row.at = range to - from {
+					if key, ok := keys.key(nil, row.get); ok {
+						out[string(key)] = true
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return nil, b.wrap(err)
+			}
 			continue
 		}
 		deletes, err := logfile.Deletes(b.reader, *b.block)

@@ -21,7 +21,8 @@ var windowBytes = int64(64 << 20)
 type records struct {
 	in   *Input
 	plan *plan
-	// taken are the records that the plan takes: those that go into rows of the base file, row group by row group, then those of the inserts.
+	// taken are the records that the plan takes: those that go into rows of the base file, row group by row group, then those of the inserts. Not
+	// where the log is large.
 	taken []int32
 	from  []int // where the records of each row group begin in taken; the inserts come last
 
@@ -37,17 +38,32 @@ type records struct {
 	columns map[int]*recordColumn // by leaf: those that were decoded last
 }
 
-// recordColumn is a column of all records.
+// recordColumn is a column of all records, or of some.
 type recordColumn struct {
-	vector *column.Vector
-	index  *column.Index
+	vector  *column.Vector
+	index   *column.Index
+	numbers []int32 // those of the records, sorted; nil is all
+}
+
+// row is where a record is.
+func (c *recordColumn) row(record int32) int {
+	if c.numbers == nil {
+		return int(record)
+	}
+	i, _ := slices.BinarySearch(c.numbers, record)
+	return i
+}
+
+func (c *recordColumn) span(record int32) column.Span {
+	row := c.row(record)
+	return c.index.Span(row, row+1)
 }
 
 // nulls is in how many of some records it is null.
 func (c *recordColumn) nulls(records []int32) int64 {
 	n := int64(0)
 	for _, r := range records {
-		if s := c.index.Span(int(r), int(r)+1); s.V0 == s.V1 {
+		if s := c.span(r); s.V0 == s.V1 {
 			n++
 		}
 	}
@@ -55,18 +71,20 @@ func (c *recordColumn) nulls(records []int32) int64 {
 }
 
 func (in *Input) records(p *plan) *records {
-	r := &records{in: in, plan: p, kept: p.kept, columns: map[int]*recordColumn{}}
+	r := &records{in: in, plan: p, kept: p.kept, columns: map[int]*recordColumn{}, window: in.window(p.content)}
+	if p.large {
+		return r
+	}
 	for _, g := range p.groups {
 		r.from = append(r.from, len(r.taken))
 		for _, c := range g {
-			r.take(p, c.to)
+			r.taken = p.appendRecords(r.taken, c.to)
 		}
 	}
 	r.from = append(r.from, len(r.taken))
 	for _, a := range p.inserts {
-		r.take(p, a)
+		r.taken = p.appendRecords(r.taken, a)
 	}
-	r.window = in.window(p.content)
 	return r
 }
 
@@ -76,19 +94,20 @@ func (in *Input) window(content int64) int {
 	return int(min(max(leaves*windowBytes/max(content, 1), 1), leaves))
 }
 
-// take adds a record, or all records that a composite is put together from.
-func (r *records) take(p *plan, a int32) {
+// appendRecords adds a record, or all records that a composite is put together from.
+func (p *plan) appendRecords(records []int32, a int32) []int32 {
 	for a >= merge.FirstComposite {
 		c := p.composites[a-merge.FirstComposite]
-		r.take(p, c.Winner)
+		records = p.appendRecords(records, c.Winner)
 		if c.Choice != nil && len(c.Choice.Set) > 0 {
-			r.take(p, c.Choice.Added)
+			records = p.appendRecords(records, c.Choice.Added)
 		}
 		a = c.Loser
 	}
 	if a >= 0 {
-		r.taken = append(r.taken, a)
+		records = append(records, a)
 	}
+	return records
 }
 
 // batchOf is the number of the block that has a record.
@@ -170,8 +189,7 @@ type chooser struct {
 	text     bool   // a column that the text for an unavailable value may stand in
 	unusable []byte // that text
 
-	logged *column.Vector
-	index  *column.Index
+	logged *recordColumn
 	base   value // of the current base row
 	// looked says that the value of the base row was looked at.
 	looked bool
@@ -184,7 +202,7 @@ type value struct {
 }
 
 func (c *columnWriter) chooser() *chooser {
-	ch := &chooser{plan: c.plan, records: c.records, logged: c.logged, index: c.index, unusable: []byte(c.in.Unavailable)}
+	ch := &chooser{plan: c.plan, records: c.records, logged: c.logged, unusable: []byte(c.in.Unavailable)}
 	top := c.leaf.Path[0]
 	ch.top, ch.meta = top, schema.IsMeta(top)
 	ch.text = len(c.leaf.Path) == 1 && c.leaf.Leaf.Kind == column.Bytes && c.in.Unavailable != ""
@@ -236,7 +254,7 @@ func (c *chooser) open(a int32, take merge.Take) bool {
 	}
 	v := c.base
 	if a != merge.BaseRow {
-		v = look(c.logged, c.index.Span(int(a), int(a)+1), c.unusable, nil)
+		v = look(c.logged.vector, c.logged.span(a), c.unusable, nil)
 	} else {
 		c.looked = true
 	}

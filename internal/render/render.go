@@ -186,12 +186,17 @@ func (g *group) rows() int {
 	return n
 }
 
-// taken are the records that go into the group.
-func (g *group) taken() []int32 {
-	if from := g.records.from[g.number]; !g.last {
-		return g.records.taken[from:g.records.from[g.number+1]]
+// taken are the records that go into a column of the group.
+func (g *group) taken(leaf *schema.Node) []int32 {
+	r := g.records
+	from, to := r.from[g.number], len(r.taken)
+	if !g.last {
+		to = r.from[g.number+1]
 	}
-	return g.records.taken[g.records.from[g.number]:]
+	if leaf == g.plan.key {
+		from = min(r.from[len(r.from)-1], to) // rows that stay keep theirs
+	}
+	return r.taken[from:to]
 }
 
 // starter starts a chunk, somewhere.
@@ -276,9 +281,11 @@ type columnWriter struct {
 	changes []change            // of the base column
 
 	choose  *chooser
-	logged  *column.Vector // all records of the slice
-	index   *column.Index
-	indexes *column.Vector // the same, as numbers in dict; nil without one
+	logged  *recordColumn     // all records of the slice, or those of the window
+	window  window            // of a large log
+	seen    *pqfile.MinMax    // of all windows; nil elsewhere
+	indexes *column.Vector    // logged as numbers in dict; nil without one
+	known   map[string]uint32 // the numbers of the values in dict; nil where no record has one
 	dict    *column.Vector
 	fill    *column.Vector // one row with the value for rows that have none; nil without one
 	filling *column.Vector // the same, as a number in dict
@@ -303,7 +310,7 @@ func (c *columnWriter) open() error {
 		return err
 	}
 	if c.src != nil && c.src.dict != nil {
-		c.extend()
+		return c.extend()
 	}
 	return nil
 }
@@ -329,11 +336,14 @@ func (c *columnWriter) begun(err error) error {
 
 // ready reads the log records and finds the base column.
 func (c *columnWriter) ready() error {
-	logged, err := c.records.leaf(c.leaf)
-	if err != nil {
-		return err
+	if c.plan.large {
+		c.seen = pqfile.NewMinMax(c.leaf.Scalar)
+	} else {
+		var err error
+		if c.logged, err = c.records.leaf(c.leaf); err != nil {
+			return err
+		}
 	}
-	c.logged, c.index = logged.vector, logged.index
 	c.choose = c.chooser()
 	if v, ok := c.in.Fill[c.leaf.Index]; ok {
 		c.fill = column.New(c.leaf.Leaf)
@@ -347,56 +357,74 @@ func (c *columnWriter) ready() error {
 }
 
 // extend makes the dictionary of the chunk: that of the base column, and behind it the values of the group's records.
-func (c *columnWriter) extend() {
+func (c *columnWriter) extend() error {
 	c.dict = column.New(c.src.dict.Leaf)
 	c.dict.AppendValues(c.src.dict)
-	taken := c.taken()
-	if len(taken) == 0 && c.fill == nil {
-		return
+	if !c.plan.large && len(c.taken(c.leaf)) == 0 && c.fill == nil {
+		return nil
 	}
-	l := c.leaf.Leaf
-	l.Kind, l.Size = column.Int32, 0
-	c.indexes = column.New(l)
-	known := make(map[string]uint32, c.dict.Values())
+	c.known = make(map[string]uint32, c.dict.Values())
 	for i := range c.dict.Values() {
-		known[string(c.dict.Value(i))] = uint32(i)
+		c.known[string(c.dict.Value(i))] = uint32(i)
 	}
-	number := func(v []byte) uint32 {
-		n, ok := known[string(v)]
-		if !ok {
-			n = uint32(c.dict.Values())
-			known[string(v)] = n
-			c.dict.AppendValue(v)
-		}
-		return n
-	}
-	c.indexes.Rep, c.indexes.Def = c.logged.Rep, c.logged.Def
-	c.indexes.Buf = make([]byte, 4*c.logged.Values())
-	c.indexes.SetValues(c.logged.Values())
-	for _, record := range taken {
-		s := c.index.Span(int(record), int(record)+1)
-		for i := s.V0; i < s.V1; i++ {
-			binary.LittleEndian.PutUint32(c.indexes.Buf[4*i:], number(c.logged.Value(i)))
-		}
+	if !c.plan.large {
+		c.numberAll(c.taken(c.leaf))
+	} else if err := c.eachWindow(func() {}); err != nil {
+		return err
 	}
 	if c.fill != nil {
-		c.filling = column.New(l)
-		c.filling.AppendLevels(0, l.MaxDef)
-		c.filling.AppendValue(binary.LittleEndian.AppendUint32(nil, number(c.fill.Value(0))))
+		c.filling = column.New(c.numberLeaf())
+		c.filling.AppendLevels(0, c.filling.Leaf.MaxDef)
+		c.filling.AppendValue(binary.LittleEndian.AppendUint32(nil, c.numberOf(c.fill.Value(0))))
 	}
+	return nil
+}
+
+// numberAll numbers the values of records, in their order.
+func (c *columnWriter) numberAll(records []int32) {
+	v := c.logged.vector
+	c.indexes = column.New(c.numberLeaf())
+	c.indexes.Rep, c.indexes.Def = v.Rep, v.Def
+	c.indexes.Buf = make([]byte, 4*v.Values())
+	c.indexes.SetValues(v.Values())
+	for _, record := range records {
+		s := c.logged.span(record)
+		for i := s.V0; i < s.V1; i++ {
+			binary.LittleEndian.PutUint32(c.indexes.Buf[4*i:], c.numberOf(v.Value(i)))
+		}
+	}
+}
+
+// numberOf is the number of a value in the dictionary, which gets it if it is new.
+func (c *columnWriter) numberOf(v []byte) uint32 {
+	n, ok := c.known[string(v)]
+	if !ok {
+		n = uint32(c.dict.Values())
+		c.known[string(v)] = n
+		c.dict.AppendValue(v)
+	}
+	return n
+}
+
+// numberLeaf is the leaf with numbers for values.
+func (c *columnWriter) numberLeaf() column.Leaf {
+	l := c.leaf.Leaf
+	l.Kind, l.Size = column.Int32, 0
+	return l
 }
 
 // pageTaker takes the pages of a column: a chunk that is being written, or who reads it.
 type pageTaker interface {
-	// WritePage takes a page as it is, WriteRows any number of rows.
 	WritePage(p *pqfile.Page) error
-	WriteRows(p *pqfile.Page) error
 }
 
 // pages gives away the pages of the base column as the plan changes them, then the inserts.
 func (c *columnWriter) pages(w pageTaker) error {
 	row := 0
 	for p := c.first; c.src != nil && !c.done; {
+		if err := c.enterRows(row, row+p.rows); err != nil {
+			return err
+		}
 		out := c.merged(p, row)
 		row += p.rows
 		if err := w.WritePage(&pqfile.Page{Vector: out, Dict: p.dict}); err != nil {
@@ -420,25 +448,40 @@ func (c *columnWriter) rest(w pageTaker, row int) error {
 	if !c.last || len(c.plan.inserts) == 0 {
 		return nil
 	}
-	rest := column.New(c.leaf.Leaf)
-	if c.indexes != nil {
-		rest.Leaf = c.indexes.Leaf
+	dict := c.known != nil
+	page := column.New(c.leaf.Leaf)
+	if dict {
+		page.Leaf = c.numberLeaf()
 	}
-	for _, a := range c.plan.inserts {
-		c.appendVersion(rest, a, c.indexes != nil)
+	rows := 0
+	for n, a := range c.plan.inserts {
+		if err := c.enterInsert(n); err != nil {
+			return err
+		}
+		c.appendVersion(page, a, dict)
+		if rows++; n < len(c.plan.inserts)-1 && !pqfile.FullPage(page, rows) {
+			continue
+		}
+		if err := w.WritePage(&pqfile.Page{Vector: page, Dict: dict}); err != nil {
+			return err
+		}
+		page.Reset()
+		rows = 0
 	}
-	rest = c.filled(rest, c.indexes != nil)
-	return w.WriteRows(&pqfile.Page{Vector: rest, Dict: c.indexes != nil})
+	return nil
 }
 
-// appendVersion adds a row's value of the column, as the log has it.
+// appendVersion adds a row's value of the column, as the log has it, or what stands for none.
 func (c *columnWriter) appendVersion(out *column.Vector, a int32, dict bool) {
-	from := c.logged
+	from, fill := c.logged.vector, c.fill
 	if dict {
-		from = c.indexes
+		from, fill = c.indexes, c.filling
 	}
-	k := int(c.choose.choose(a))
-	out.Append(from, c.index.Span(k, k+1))
+	s := c.logged.span(c.choose.choose(a))
+	if fill != nil && s.V0 == s.V1 {
+		from, s = fill, fill.All()
+	}
+	out.Append(from, s)
 }
 
 // merged is a page as the plan changes it.
@@ -504,7 +547,11 @@ func (c *columnWriter) filled(v *column.Vector, dict bool) *column.Vector {
 
 // minMax is what is known of the column's values: those of the base column and of the records.
 func (c *columnWriter) minMax() *pqfile.MinMax {
-	m := pqfile.NewMinMax(c.leaf.Scalar)
+	m := c.seen
+	if m == nil {
+		m = pqfile.NewMinMax(c.leaf.Scalar)
+		m.AddRows(c.logged.vector, c.logged.index, c.taken(c.leaf))
+	}
 	switch {
 	case c.src == nil || c.src.by.Nulls():
 	case c.src.file == c.in.Base || c.in.aligned:
@@ -512,7 +559,6 @@ func (c *columnWriter) minMax() *pqfile.MinMax {
 	default:
 		m.Forget()
 	}
-	m.AddRows(c.logged, c.index, c.taken())
 	if value, ok := c.in.Fill[c.leaf.Index]; ok {
 		one := column.New(bare(c.leaf.Leaf))
 		one.AppendValue(value)

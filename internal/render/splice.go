@@ -29,7 +29,7 @@ func (c *columnWriter) openEncoded() error {
 		return err
 	}
 	if c.src.dict != nil {
-		c.extend()
+		return c.extend()
 	}
 	return nil
 }
@@ -76,12 +76,15 @@ func (c *columnWriter) splice(w *pqfile.ChunkWriter) error {
 		editLists.Put(edits)
 	}()
 	levels, _ := c.src.by.Levels()
-	with := pqfile.Values{Plain: c.logged, Numbers: c.indexes, Index: c.index}
 	row := 0
 	for p := c.encoded; !c.done; {
+		err := c.enterRows(row, row+p.Rows)
+		if err != nil {
+			return err
+		}
 		edits, spliced := c.edit(row, p.Rows)
-		var err error
 		if spliced {
+			with := pqfile.Values{Plain: c.logged.vector, Numbers: c.indexes, Index: c.logged.index}
 			spliced, err = w.Splice(p, levels, edits, with)
 		}
 		if err == nil && !spliced {
@@ -112,12 +115,14 @@ func (c *columnWriter) edit(row, rows int) ([]pqfile.Edit, bool) {
 	for _, e := range changes {
 		edit := pqfile.Edit{Row: int(e.row) - row, Rows: int(e.rows), With: pqfile.LeftOut}
 		if e.to != drop {
-			if edit.With = c.choose.choose(e.to); c.choose.looked {
+			record := c.choose.choose(e.to)
+			if c.choose.looked {
 				return nil, false
 			}
-			if edit.With == merge.BaseRow {
+			if record == merge.BaseRow {
 				continue
 			}
+			edit.With = int32(c.logged.row(record))
 		}
 		c.edits = append(c.edits, edit)
 	}

@@ -127,10 +127,10 @@ func (a *addedRecords) value(row int, n *schema.Node) ([]byte, bool) {
 	return b, err == nil
 }
 
-// AppendColumns is not asked for facts: files with such records are not laid out in regions.
-func (a *addedRecords) AppendColumns(dst []*column.Vector, target *schema.Message, leaves []int, _ logfile.Expected, _ []logfile.Facts) error {
-	for i, l := range leaves {
-		n, v := target.Leaves[l], dst[i]
+// AppendColumns is asked for all records, and for no facts: where there are such records, nothing is laid out in regions, or looked at in parts.
+func (a *addedRecords) AppendColumns(dst []*column.Vector, p logfile.Pass) error {
+	for i, l := range p.Leaves {
+		n, v := p.Target.Leaves[l], dst[i]
 		for row := range a.rows {
 			b, ok := a.value(row, n)
 			if !ok {

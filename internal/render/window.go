@@ -1,0 +1,127 @@
+package render
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/hudifs/hudifs/internal/column"
+	"github.com/hudifs/hudifs/internal/logfile"
+	"github.com/hudifs/hudifs/internal/schema"
+)
+
+// window says for which base rows of the group, or for which inserts, a column has its log records decoded. Where the log is large it moves along with the
+// pages, so that what is in memory does not depend on how many records there are.
+type window struct{ rows, inserts span }
+
+type span struct{ from, to int }
+
+func (s span) has(from, to int) bool { return s.from <= from && to <= s.to }
+
+// enterRows sees that the records are decoded which go into base rows from one to another.
+func (c *columnWriter) enterRows(from, to int) error {
+	if !c.plan.large || c.window.rows.has(from, to) {
+		return nil
+	}
+	i, _ := slices.BinarySearchFunc(c.changes, from, func(ch change, row int) int { return cmp.Compare(ch.end()-1, row) })
+	most := c.records.atOnce(c.leaf)
+	var taken []int32
+	for ; i < len(c.changes) && (int(c.changes[i].row) < to || len(taken) < most); i++ {
+		taken = c.plan.appendRecords(taken, c.changes[i].to)
+	}
+	end := math.MaxInt
+	if i < len(c.changes) {
+		end = int(c.changes[i].row)
+	}
+	c.window = window{rows: span{from, end}}
+	return c.decode(taken)
+}
+
+// enterInsert sees that the records of an insert are decoded.
+func (c *columnWriter) enterInsert(number int) error {
+	if !c.plan.large || c.window.inserts.has(number, number+1) {
+		return nil
+	}
+	most := c.records.atOnce(c.leaf)
+	var taken []int32
+	end := number
+	for ; end < len(c.plan.inserts) && (end == number || len(taken) < most); end++ {
+		taken = c.plan.appendRecords(taken, c.plan.inserts[end])
+	}
+	c.window = window{inserts: span{number, end}}
+	return c.decode(taken)
+}
+
+// eachWindow moves the window once over all rows of the group.
+func (c *columnWriter) eachWindow(f func()) error {
+	if c.src != nil {
+		for row, rows := 0, int(c.in.Base.GroupRows(c.number)); row < rows; row = c.window.rows.to {
+			if err := c.enterRows(row, row+1); err != nil {
+				return err
+			}
+			f()
+		}
+	}
+	for n := 0; c.last && n < len(c.plan.inserts); n = c.window.inserts.to {
+		if err := c.enterInsert(n); err != nil {
+			return err
+		}
+		f()
+	}
+	return nil
+}
+
+// decode decodes the records that a window takes, in the order of its rows.
+func (c *columnWriter) decode(taken []int32) error {
+	numbers := append([]int32{}, taken...)
+	slices.Sort(numbers)
+	logged, err := c.records.some(c.leaf, slices.Compact(numbers))
+	if err != nil {
+		return err
+	}
+	c.logged, c.choose.logged = logged, logged
+	if c.known != nil {
+		c.numberAll(taken)
+	}
+	for i, record := range taken {
+		taken[i] = int32(logged.row(record))
+	}
+	c.seen.AddRows(logged.vector, logged.index, taken)
+	return nil
+}
+
+// recordBytes is what a record takes in a column beside the bytes of its values: its number, levels, offset, and places in indexes.
+const recordBytes = 4 + 2 + 4 + 4 + 4
+
+// atOnce is about how many records of a column take windowBytes.
+func (r *records) atOnce(n *schema.Node) int {
+	all := max(int64(r.plan.records), 1)
+	each := recordBytes + int64(n.Leaf.Width()) + r.plan.facts[n.Index].Bytes/all
+	if n.Leaf.MaxRep > 0 {
+		each += r.plan.content / all * recordBytes // a list may have an entry for each byte
+	}
+	return int(max(windowBytes/each, 1))
+}
+
+// some decodes a column of some records, whose numbers are sorted.
+func (r *records) some(n *schema.Node, numbers []int32) (*recordColumn, error) {
+	v := column.New(n.Leaf)
+	pass := logfile.Pass{Target: r.in.Target, Leaves: []int{n.Index}, All: logfile.Expected{Rows: len(numbers), Bytes: r.plan.content}}
+	left := numbers
+	for i := range r.plan.batches {
+		b := &r.plan.batches[i]
+		k, _ := slices.BinarySearch(left, b.first+int32(b.data.Rows()))
+		if k == 0 {
+			continue
+		}
+		pass.Only = slices.Grow(pass.Only[:0], k)
+		for _, number := range left[:k] {
+			pass.Only = append(pass.Only, number-b.first)
+		}
+		if err := b.data.AppendColumns([]*column.Vector{v}, pass); err != nil {
+			return nil, b.wrap(err)
+		}
+		left = left[k:]
+	}
+	return &recordColumn{vector: v, index: column.NewIndex(v), numbers: numbers}, nil
+}
