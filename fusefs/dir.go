@@ -22,10 +22,11 @@ type listing struct {
 	entries []views.Entry
 	next    int // 0 is ".", 1 is "..", then the entries
 	current fuse.DirEntry
-	// found are the entries from first on, where attributes are told with the names; nil for one that can't be found.
-	found []*meaning
-	first int
-	tells bool
+	// found are the entries from first on of which attributes are told with the names; nil for one that can't be found.
+	found  []*meaning
+	first  int
+	frozen bool
+	tells  bool // of files too
 }
 
 var (
@@ -40,7 +41,7 @@ func (n *node) OpendirHandle(ctx context.Context, _ uint32) (fs.FileHandle, uint
 		return nil, 0, n.m.fail("opendir", n.path(), err)
 	}
 	if n.now.Load().attr.Frozen {
-		l.tells = n.m.listers.list(ctx, n, l.entries)
+		l.frozen, l.tells = true, n.m.listers.list(ctx, n, l.entries)
 		return l, fuse.FOPEN_CACHE_DIR | fuse.FOPEN_KEEP_CACHE, 0
 	}
 	return l, 0, 0
@@ -93,7 +94,7 @@ func possible(name string) bool {
 
 // Lookup tells the attributes of the entry that Readdirent gave last. Without them the kernel asks when somebody needs them.
 func (l *listing) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	if !l.tells {
+	if !l.frozen {
 		return nil, syscall.ENOENT
 	}
 	at := l.next - 3
@@ -103,6 +104,9 @@ func (l *listing) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (
 		if !ok {
 			return nil, syscall.ENOENT
 		}
+	}
+	if !l.tells && !l.entries[at].Dir {
+		return nil, syscall.ENOENT
 	}
 	if at < l.first || at >= l.first+len(l.found) {
 		l.look(ctx, at)
@@ -130,7 +134,7 @@ func (l *listing) look(ctx context.Context, first int) {
 		for range lookAtOnce {
 			g.Go(func() error {
 				for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
-					if entries[i].Costly {
+					if entries[i].Costly || !l.tells && !entries[i].Dir {
 						continue
 					}
 					_ = contain.Call(func() (err error) {

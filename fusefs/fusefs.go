@@ -12,7 +12,7 @@
 //
 // A listing must not look at every file: find(1) wants names. But ls -l looks at each file that it has listed, which as a request for each
 // takes many times as long as all of them with the names (READDIRPLUS). So who has looked up most files of the folder that it listed last
-// gets the attributes with the names of the next ones.
+// gets the attributes with the names of the next ones. Folders are told with their names always: they cost nothing, and who lists them goes there.
 //
 // # How a file is read
 //

@@ -582,11 +582,12 @@ func TestListingAsksNoAttributes(t *testing.T) {
 	}
 }
 
-// Who has looked at all that it listed is told the attributes with the names of the next folder; who wants names alone is not.
+// Who has looked at all that it listed is told the attributes with the names of the next folder; who wants names alone is not. Those of folders
+// are told to everybody.
 func TestWhoLooksIsTold(t *testing.T) {
 	const files = 300
 	folders := map[string]views.Node{}
-	for i := range 3 {
+	for i := range 4 {
 		children := map[string]views.Node{}
 		for j := range files {
 			children[fmt.Sprintf("%04d.parquet", j)] = newFile(uint64(1000*(i+1)+j), make([]byte, j))
@@ -628,8 +629,13 @@ func TestWhoLooksIsTold(t *testing.T) {
 			}
 		}
 		check(t, exec.Command("find", mnt+"/latest/2", "-name", "x").Run())
+		_, err := os.ReadDir(mnt + "/latest")
+		check(t, err)
 	}) {
 		return
+	}
+	if n := folders["3"].(*fakeDir).stats.Load(); n != 1 {
+		t.Errorf("a folder that was only listed was asked %d times", n)
 	}
 	for folder, want := range map[string]int64{"0": 1, "1": 1, "2": 0} {
 		for name, f := range folders[folder].(*fakeDir).children {
