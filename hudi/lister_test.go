@@ -234,14 +234,15 @@ type nameless struct {
 	stats atomic.Int32
 }
 
-func (n *nameless) Names(ctx context.Context, dir string) ([]storage.Entry, error) {
+func (n *nameless) AppendNames(ctx context.Context, to []storage.Entry, dir string) ([]storage.Entry, error) {
 	entries, err := n.List(ctx, dir)
-	for i := range entries {
-		if !entries[i].Dir {
-			entries[i].Size = storage.Unknown
+	for _, e := range entries {
+		if !e.Dir {
+			e.Size = storage.Unknown
 		}
+		to = append(to, e)
 	}
-	return entries, err
+	return to, err
 }
 
 func (n *nameless) Stat(ctx context.Context, name string) (storage.Entry, error) {

@@ -48,10 +48,10 @@ func (c *Counting) List(ctx context.Context, dir string) ([]Entry, error) {
 	return c.base.List(ctx, dir)
 }
 
-// Names implements Namer. It counts as a list.
-func (c *Counting) Names(ctx context.Context, dir string) ([]Entry, error) {
+// AppendNames implements Namer. It counts as a list.
+func (c *Counting) AppendNames(ctx context.Context, to []Entry, dir string) ([]Entry, error) {
 	c.lists.Add(1)
-	return Names(ctx, c.base, dir)
+	return AppendNames(ctx, c.base, to, dir)
 }
 
 // Stat implements Namer.

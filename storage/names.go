@@ -10,18 +10,19 @@ const Unknown = -1
 
 // Namer is implemented by Stores that tell names for less than sizes.
 type Namer interface {
-	// Names is List, but the Size of a file may be Unknown, and its ModTime zero.
-	Names(ctx context.Context, dir string) ([]Entry, error)
+	// AppendNames appends what List returns to a slice, but the Size of a file may be Unknown, and its ModTime zero.
+	AppendNames(ctx context.Context, to []Entry, dir string) ([]Entry, error)
 	// Stat tells what List tells of one file. A directory is ErrNotExist.
 	Stat(ctx context.Context, path string) (Entry, error)
 }
 
-// Names lists a folder of any Store, without sizes where they cost more.
-func Names(ctx context.Context, s Store, dir string) ([]Entry, error) {
+// AppendNames lists a folder of any Store, without sizes where they cost more.
+func AppendNames(ctx context.Context, s Store, to []Entry, dir string) ([]Entry, error) {
 	if n, ok := s.(Namer); ok {
-		return n.Names(ctx, dir)
+		return n.AppendNames(ctx, to, dir)
 	}
-	return s.List(ctx, dir)
+	entries, err := s.List(ctx, dir)
+	return append(to, entries...), err
 }
 
 // Stat tells what List tells of one file, of any Store.

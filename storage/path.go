@@ -79,12 +79,12 @@ func (s sub) List(ctx context.Context, dir string) ([]Entry, error) {
 	return s.base.List(ctx, full)
 }
 
-func (s sub) Names(ctx context.Context, dir string) ([]Entry, error) {
+func (s sub) AppendNames(ctx context.Context, to []Entry, dir string) ([]Entry, error) {
 	full, err := Join(s.dir, dir)
 	if err != nil {
-		return nil, fmt.Errorf("list: %w", err)
+		return to, fmt.Errorf("list: %w", err)
 	}
-	return Names(ctx, s.base, full)
+	return AppendNames(ctx, s.base, to, full)
 }
 
 func (s sub) Stat(ctx context.Context, name string) (Entry, error) {

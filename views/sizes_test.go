@@ -59,8 +59,8 @@ func collect(t *testing.T, n views.Node, at string, out map[string]views.Node) {
 // namer is a store that tells sizes without opening anything.
 type namer struct{ *storagetest.Mem }
 
-func (n namer) Names(ctx context.Context, dir string) ([]storage.Entry, error) {
-	return n.List(ctx, dir)
+func (n namer) AppendNames(ctx context.Context, to []storage.Entry, dir string) ([]storage.Entry, error) {
+	return storage.AppendNames(ctx, n.Mem, to, dir)
 }
 
 func (n namer) Stat(ctx context.Context, name string) (storage.Entry, error) {

@@ -22,7 +22,7 @@ var ErrUnsupported = errors.New("not supported")
 // Lister lists the partitions of a table and the files in them.
 type Lister interface {
 	// Walk calls each for every partition, from several goroutines at once and in no order: with its path relative to the table, which is
-	// "" in a table without partitions, and its files, committed or not, sorted by name. Unless sizes are asked for, those of base files may
+	// "" in a table without partitions, and its files, committed or not, sorted by name, which each may not keep. Unless sizes are asked for, those of base files may
 	// be storage.Unknown where a partition has no log files.
 	Walk(ctx context.Context, sizes bool, each func(partition string, files []storage.Entry) error) error
 	// Files are the files of a partition with their sizes, committed or not, sorted by name.
@@ -34,9 +34,25 @@ const (
 	partitionMeta = ".hoodie_partition_metadata"
 	listAtOnce    = 16
 	deepest       = 64
+	// maxKept bounds the folders whose memory serves the next one, by their entries.
+	maxKept = 1 << 14
 	// maxFolders bounds the folders of a table. Their paths take some hundred bytes of memory each.
 	maxFolders = 1 << 22
 )
+
+// listing is the memory for what a folder holds, which serves one after the other.
+type listing struct{ entries []storage.Entry }
+
+var listings = sync.Pool{New: func() any { return &listing{} }}
+
+func (l *listing) release() {
+	if cap(l.entries) > maxKept {
+		return
+	}
+	clear(l.entries) // of names
+	l.entries = l.entries[:0]
+	listings.Put(l)
+}
 
 // Plain lists a table by walking its folders: a folder that holds a partition metafile is a partition
 // (hudi-common: FileSystemBackedTableMetadata).
@@ -62,13 +78,15 @@ func (p *Plain) Walk(ctx context.Context, sizes bool, each func(partition string
 				if err := ctx.Err(); err != nil {
 					return err // others have failed
 				}
-				entries, err := storage.Names(ctx, p.store, dir)
-				if err != nil {
+				l, _ := listings.Get().(*listing)
+				defer l.release()
+				var err error
+				if l.entries, err = storage.AppendNames(ctx, p.store, l.entries, dir); err != nil {
 					return err
 				}
-				partition, below := folders(dir, entries)
+				partition, below := folders(dir, l.entries)
 				if partition {
-					return p.partition(ctx, dir, entries, sizes, each)
+					return p.partition(ctx, dir, l.entries, sizes, each)
 				}
 				mu.Lock()
 				defer mu.Unlock()

@@ -16,20 +16,20 @@ import (
 	"github.com/hudifs/hudifs/storage"
 )
 
-// Names implements storage.Namer. The system call that reads a folder tells what is a file: nothing is looked at one by one, which
+// AppendNames implements storage.Namer. The system call that reads a folder tells what is a file: nothing is looked at one by one, which
 // would cost several times as much.
-func (s *Store) Names(ctx context.Context, dir string) ([]storage.Entry, error) {
+func (s *Store) AppendNames(ctx context.Context, to []storage.Entry, dir string) ([]storage.Entry, error) {
 	fd, err := s.resolve(ctx, dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", nameOrRoot(dir), err)
+		return to, fmt.Errorf("list %s: %w", nameOrRoot(dir), err)
 	}
 	defer func() { _ = unix.Close(fd) }()
 	f, _ := folders.Get().(*folder)
 	defer f.release()
 	if err := f.read(ctx, fd); err != nil {
-		return nil, fmt.Errorf("list %s: %w", nameOrRoot(dir), err)
+		return to, fmt.Errorf("list %s: %w", nameOrRoot(dir), err)
 	}
-	return f.entries(), nil
+	return f.appendTo(to), nil
 }
 
 // Stat implements storage.Namer.
@@ -59,7 +59,10 @@ func (s *Store) stat(ctx context.Context, name string) (storage.Entry, error) {
 }
 
 const (
-	direntBytes = 64 << 10
+	// direntBytes is room for all names of most folders: each call to get more may have the runtime wake another thread meanwhile.
+	direntBytes = 256 << 10
+	// fewBytes are too few to ask for.
+	fewBytes = 32 << 10
 	// maxKept bounds the folders whose memory serves the next one.
 	maxKept = 1 << 20
 	// maxFolder is more than any folder has that one would list.
@@ -98,8 +101,10 @@ func (f *folder) release() {
 func (f *folder) read(ctx context.Context, dir int) error {
 	for {
 		begin := len(f.raw)
-		f.raw = slices.Grow(f.raw, direntBytes)
-		n, err := retry(func() (int, error) { return unix.Getdents(dir, f.raw[begin:begin+direntBytes]) })
+		if cap(f.raw)-begin < fewBytes {
+			f.raw = slices.Grow(f.raw, direntBytes)
+		}
+		n, err := retry(func() (int, error) { return unix.Getdents(dir, f.raw[begin:cap(f.raw)]) })
 		if err != nil {
 			return mapError(err)
 		}
@@ -157,8 +162,8 @@ func findKind(dir int, name string, kind *byte) error {
 	return nil
 }
 
-// entries are what was read, sorted by name. Their names lie in memory in that order, which is that of all who look at them.
-func (f *folder) entries() []storage.Entry {
+// appendTo appends what was read, sorted by name. The names lie in memory in that order, which is that of all who look at them.
+func (f *folder) appendTo(entries []storage.Entry) []storage.Entry {
 	slices.SortFunc(f.names, func(a, b dirent) int {
 		if a.head != b.head {
 			return cmp.Compare(a.head, b.head)
@@ -171,15 +176,16 @@ func (f *folder) entries() []storage.Entry {
 	}
 	var all strings.Builder
 	all.Grow(total)
-	entries := make([]storage.Entry, len(f.names))
+	entries = slices.Grow(entries, len(f.names))
 	for i := range f.names {
 		d := &f.names[i]
 		begin := all.Len()
 		all.Write(f.raw[d.from:d.to])
-		entries[i] = storage.Entry{Name: all.String()[begin:], Size: storage.Unknown}
+		e := storage.Entry{Name: all.String()[begin:], Size: storage.Unknown}
 		if f.raw[d.from-direntName+direntType] == unix.DT_DIR {
-			entries[i].Dir, entries[i].Size = true, 0
+			e.Dir, e.Size = true, 0
 		}
+		entries = append(entries, e)
 	}
 	return entries
 }

@@ -230,14 +230,15 @@ func testNamesAgreeWithListing(t *testing.T, s storage.Store, _ map[string][]byt
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := storage.Names(t.Context(), s, dir)
-		if err != nil || len(got) != len(want) {
-			t.Fatalf("Names(%q) has %d entries, %v, the listing %d", dir, len(got), err, len(want))
+		before := storage.Entry{Name: "before"}
+		got, err := storage.AppendNames(t.Context(), s, []storage.Entry{before}, dir)
+		if err != nil || len(got) != 1+len(want) || got[0] != before {
+			t.Fatalf("AppendNames(%q) gives %+v, %v, the listing has %d entries", dir, got, err, len(want))
 		}
-		for i, e := range got {
+		for i, e := range got[1:] {
 			w := want[i]
 			if e.Name != w.Name || e.Dir != w.Dir || e.Size != w.Size && e.Size != storage.Unknown {
-				t.Errorf("Names(%q)[%d] = %+v, the listing has %+v", dir, i, e, w)
+				t.Errorf("AppendNames(%q)[%d] = %+v, the listing has %+v", dir, i, e, w)
 			}
 			path, err := storage.Join(dir, e.Name)
 			if err != nil {
@@ -270,8 +271,8 @@ func testNotExist(t *testing.T, s storage.Store, _ map[string][]byte) {
 		if e, err := s.List(t.Context(), dir); !errors.Is(err, storage.ErrNotExist) || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("List(%q) = %v, %v, want storage.ErrNotExist alone", dir, e, err)
 		}
-		if e, err := storage.Names(t.Context(), s, dir); !errors.Is(err, storage.ErrNotExist) || errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("Names(%q) = %v, %v, want storage.ErrNotExist alone", dir, e, err)
+		if e, err := storage.AppendNames(t.Context(), s, nil, dir); !errors.Is(err, storage.ErrNotExist) || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("AppendNames(%q) = %v, %v, want storage.ErrNotExist alone", dir, e, err)
 		}
 	}
 }
@@ -286,9 +287,9 @@ func testInvalidPaths(t *testing.T, s storage.Store, _ map[string][]byte) {
 		if !errors.Is(err, storage.ErrPath) || errors.Is(err, storage.ErrNotExist) {
 			t.Errorf("List(%.20q): %v, want ErrPath", path, err)
 		}
-		_, err = storage.Names(t.Context(), s, path)
+		_, err = storage.AppendNames(t.Context(), s, nil, path)
 		if !errors.Is(err, storage.ErrPath) || errors.Is(err, storage.ErrNotExist) {
-			t.Errorf("Names(%.20q): %v, want ErrPath", path, err)
+			t.Errorf("AppendNames(%.20q): %v, want ErrPath", path, err)
 		}
 		_, err = storage.Stat(t.Context(), s, path)
 		if !errors.Is(err, storage.ErrPath) || errors.Is(err, storage.ErrNotExist) {
@@ -307,8 +308,8 @@ func testCancelled(t *testing.T, s storage.Store, _ map[string][]byte) {
 	if _, err := s.List(ctx, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("List after the context ended: %v", err)
 	}
-	if _, err := storage.Names(ctx, s, ""); !errors.Is(err, context.Canceled) {
-		t.Errorf("Names after the context ended: %v", err)
+	if _, err := storage.AppendNames(ctx, s, nil, ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("AppendNames after the context ended: %v", err)
 	}
 	if _, err := storage.Stat(ctx, s, "one"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Stat after the context ended: %v", err)
