@@ -34,18 +34,18 @@ type File struct {
 	*merging
 	target *schema.Message
 	asIs   bool
-	id     [32]byte
-	name   string
 
+	// fit is what the base file's footer says of asIs.
+	fit atomic.Int32
 	// baseBytes is the size of the base file and one more, where the listing did not tell it and it was found later; 0 before.
 	baseBytes atomic.Int64
-	// fit is what the base file's footer says of asIs.
-	fit  atomic.Int32
-	size atomic.Pointer[lazy.Value[int64]] // see promise
+	size      atomic.Pointer[lazy.Value[int64]] // see promise
 }
 
 // merging is what a file has beyond a base file. Most have nothing, and share that: it is not changed once the file is made.
 type merging struct {
+	id       [32]byte // where the file is not served as it is; see ID and Name
+	name     string
 	logs     []fsview.LogFile
 	parts    []part   // of the log files, that count
 	instants []string // of the log blocks that count, sorted
@@ -252,7 +252,7 @@ func (f *File) blockSchema(ctx context.Context) (string, error) {
 
 // emptyFile is the only file of a view without rows.
 func (v *View) emptyFile(target *schema.Message) *File {
-	f := &File{v: v, target: target, name: "empty.parquet", merging: nothing}
+	f := &File{v: v, target: target, merging: &merging{name: "empty.parquet"}}
 	h := sha256.New()
 	fmt.Fprintf(h, "%d empty\n", render.Version)
 	f.hashTarget(h)
@@ -260,12 +260,13 @@ func (v *View) emptyFile(target *schema.Message) *File {
 	return f
 }
 
-// identify finds the file's ID, from everything that decides its bytes and nothing else, and its name. That of a file which is served as it is
-// was found with the slice.
+// identify finds the ID of a file that is not served as it is, from everything that decides its bytes and nothing else, and its name.
 func (f *File) identify() {
 	if f.asIs {
-		f.name = f.base.Name
 		return
+	}
+	if f.merging == nothing {
+		f.merging = &merging{}
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%d\npartition %q\n", render.Version, f.partition)
@@ -298,13 +299,23 @@ func hashTarget(h hash.Hash, target *schema.Message) {
 }
 
 // Name is the file's name within its partition. Two files of one name in one partition have the same bytes.
-func (f *File) Name() string { return f.name }
+func (f *File) Name() string {
+	if f.asIs {
+		return f.base.Name
+	}
+	return f.name
+}
 
 // Partition is the file's partition path in the table.
 func (f *File) Partition() string { return f.partition }
 
 // ID names the file's bytes: equal IDs, equal bytes, on every host.
-func (f *File) ID() [32]byte { return f.id }
+func (f *File) ID() [32]byte {
+	if f.asIs {
+		return idAsIs(f.partition, f.base.Name)
+	}
+	return f.id
+}
 
 // idAsIs is the ID of a base file that is served as it is. Its name says which one it is, as Hudi gives none twice; its size would have to be
 // asked for, for each file that is listed.
@@ -453,7 +464,8 @@ func (f *File) Size(ctx context.Context) (size int64, bounded bool, err error) {
 // its size and modification time.
 func (f *File) Promise(ctx context.Context) ([32]byte, error) {
 	h := sha256.New()
-	h.Write(f.id[:])
+	id := f.ID()
+	h.Write(id[:])
 	if f.base != nil {
 		e, err := storage.Stat(ctx, f.v.t.store, path.Join(f.partition, f.base.Name))
 		if err != nil {

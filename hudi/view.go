@@ -241,11 +241,7 @@ func (l *listing) list(ctx context.Context) ([]*File, error) {
 	sizes := l.v.scope.only != nil
 	err := l.lister.Walk(ctx, sizes, func(partition string, entries []storage.Entry) error {
 		format := fsview.Format{Version: l.v.st.config.Version, Base: fsview.Parquet}
-		groups, err := fsview.Groups(ctx, l.v.st.tl, format, partition, entries)
-		if err != nil {
-			return err
-		}
-		files, others, err := l.partition(ctx, groups)
+		files, others, err := l.partition(ctx, format, partition, entries)
 		if err != nil {
 			return err
 		}
@@ -268,28 +264,38 @@ func (l *listing) list(ctx context.Context) ([]*File, error) {
 	return l.files, nil
 }
 
+// filesAtOnce bounds the files that are allocated together.
+const filesAtOnce = 64
+
 // partition finds the files that the view has of the file groups of a partition.
-func (l *listing) partition(ctx context.Context, groups []fsview.Group) (files []*File, others map[timeline.FileGroup]string, err error) {
+func (l *listing) partition(
+	ctx context.Context, format fsview.Format, partition string, entries []storage.Entry,
+) (files []*File, others map[timeline.FileGroup]string, err error) {
 	others = map[timeline.FileGroup]string{}
-	all := make([]File, len(groups))
-	files = make([]*File, 0, len(groups))
-	for i := range groups {
-		s, ok := l.slice(&groups[i])
+	files = make([]*File, 0, len(entries))
+	var free []File
+	err = fsview.EachGroup(ctx, l.v.st.tl, format, partition, entries, func(g fsview.Group) error {
+		s, ok := l.slice(&g)
 		if !ok {
-			continue
+			return nil
 		}
-		f := &all[i]
-		f.v, f.partition, f.fileID = l.v, groups[i].Partition, groups[i].FileID
+		if len(free) == 0 {
+			free = make([]File, min(filesAtOnce, len(entries)))
+		}
+		f := &free[0]
+		free = free[1:]
+		f.v, f.partition, f.fileID = l.v, g.Partition, g.FileID
 		if ok, err := f.take(ctx, s); err != nil {
-			return nil, nil, err
+			return err
 		} else if ok {
 			files = append(files, f)
 		}
 		if f.base == nil || f.base.Instant != s.Instant {
 			others[f.group()] = s.Instant
 		}
-	}
-	return files, others, nil
+		return nil
+	})
+	return files, others, err
 }
 
 // slice is the slice that the view shows of a file group.
@@ -326,9 +332,6 @@ func (f *File) take(ctx context.Context, s fsview.Slice) (bool, error) {
 	}
 	if err := f.takeLogs(ctx, logs); err != nil {
 		return false, err
-	}
-	if f.base != nil && len(f.logs) == 0 {
-		f.id = idAsIs(f.partition, f.base.Name)
 	}
 	return f.base != nil || len(f.logs) > 0, nil
 }

@@ -119,6 +119,17 @@ func digits(s string) bool {
 // Groups sorts the files of a partition into file groups and these into slices. What isn't committed and what is no file of the
 // table is left out. Groups come ordered by file id.
 func Groups(ctx context.Context, tl Timeline, format Format, partition string, files []storage.Entry) ([]Group, error) {
+	var out []Group
+	err := EachGroup(ctx, tl, format, partition, files, func(g Group) error {
+		g.Slices = slices.Clone(g.Slices)
+		out = append(out, g)
+		return nil
+	})
+	return out, err
+}
+
+// EachGroup calls each for every group that Groups would return, in that order. The group's slices may not be kept, only what they hold.
+func EachGroup(ctx context.Context, tl Timeline, format Format, partition string, files []storage.Entry, each func(g Group) error) error {
 	b := builder{tl: tl, format: format, partition: partition, bases: make([]BaseFile, 0, len(files))}
 	for _, f := range files {
 		if !f.Dir {
@@ -127,8 +138,7 @@ func Groups(ctx context.Context, tl Timeline, format Format, partition string, f
 	}
 	byID(b.bases, func(f *BaseFile) string { return f.FileID })
 	byID(b.logs, func(f *LogFile) string { return f.FileID })
-	out := make([]Group, 0, len(b.bases))
-	alone := make([]Slice, len(b.bases)) // one for each base file, which most groups consist of
+	var alone [1]Slice // which most groups consist of
 	for bases, logs := b.bases, b.logs; len(bases)+len(logs) > 0; {
 		id := ""
 		if len(bases) > 0 {
@@ -147,16 +157,18 @@ func Groups(ctx context.Context, tl Timeline, format Format, partition string, f
 		g := Group{Partition: partition, FileID: id}
 		if nb == 1 && nl == 0 {
 			alone[0] = Slice{Instant: bases[0].Instant, Base: &bases[0]}
-			g.Slices, alone = alone[:1:1], alone[1:]
+			g.Slices = alone[:]
 		} else if err := b.slice(ctx, &g, bases[:nb], logs[:nl]); err != nil {
-			return nil, err
+			return err
 		}
 		if len(g.Slices) > 0 {
-			out = append(out, g)
+			if err := each(g); err != nil {
+				return err
+			}
 		}
 		bases, logs = bases[nb:], logs[nl:]
 	}
-	return out, nil
+	return nil
 }
 
 // byID orders files by their file id, and those of one as they were. Files that are sorted by name nearly are.
