@@ -115,4 +115,6 @@ func (p *Pass) rows(all int) int {
 }
 
 // AppendColumns decodes as Columns does and adds to vectors, which get the records of other blocks too. After an error they are of no use.
-func (d *Data) AppendColumns(dst []*column.Vector, p Pass) error { return d.content.appendColumns(dst, p) }
+func (d *Data) AppendColumns(dst []*column.Vector, p Pass) error {
+	return d.content.appendColumns(dst, p)
+}

@@ -93,6 +93,7 @@ func (m *MinMax) AddRows(v *column.Vector, x *column.Index, rows []int32) {
 		return
 	}
 	var lo, hi []byte
+	found := false // lo and hi of an empty value may be nil
 	for _, r := range rows {
 		s := x.Span(int(r), int(r)+1)
 		for i := s.V0; i < s.V1; i++ {
@@ -102,8 +103,8 @@ func (m *MinMax) AddRows(v *column.Vector, x *column.Index, rows []int32) {
 				return
 			}
 			switch {
-			case lo == nil:
-				lo, hi = b, b
+			case !found:
+				lo, hi, found = b, b, true
 			case m.less(b, lo):
 				lo = b
 			case m.less(hi, b):
@@ -111,7 +112,7 @@ func (m *MinMax) AddRows(v *column.Vector, x *column.Index, rows []int32) {
 			}
 		}
 	}
-	if lo != nil {
+	if found {
 		m.add(lo, hi)
 	}
 }

@@ -441,14 +441,9 @@ func lines(file []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	footer, err := pqfile.Open(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		return nil, err
-	}
 	out := []string{}
-	for n, g := range f.RowGroups() {
+	for _, g := range f.RowGroups() {
 		rows := g.Rows()
-		nulls := make([]int64, len(g.ColumnChunks()))
 		buf := make([]parquet.Row, 100)
 		for {
 			n, err := rows.ReadRows(buf)
@@ -458,8 +453,6 @@ func lines(file []byte) ([]string, error) {
 					fmt.Fprintf(&b, "%d.%d.%d:", v.Column(), v.RepetitionLevel(), v.DefinitionLevel())
 					if !v.IsNull() {
 						fmt.Fprintf(&b, "%x", v.Bytes())
-					} else {
-						nulls[v.Column()]++
 					}
 					b.WriteByte(' ')
 				}
@@ -475,13 +468,74 @@ func lines(file []byte) ([]string, error) {
 		if err := rows.Close(); err != nil {
 			return nil, err
 		}
-		for i, found := range nulls {
-			if said := footer.Column(n, i).Statistics.NullCount; said.Valid && said.V != found {
-				return nil, fmt.Errorf("row group %d, column %v: %d nulls, the footer says %d", n, footer.Schema.Leaves[i].Path, found, said.V)
+	}
+	return out, nil
+}
+
+// checkFooter compares what the footer says of the columns with their values: readers skip rows by it.
+func checkFooter(file []byte) error {
+	f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return err
+	}
+	footer, err := pqfile.Open(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return err
+	}
+	for number, g := range f.RowGroups() {
+		for leaf, c := range g.ColumnChunks() {
+			st, path := &footer.Column(number, leaf).Statistics, footer.Schema.Leaves[leaf].Path
+			nulls := int64(0)
+			err := eachValue(c, func(v parquet.Value) error {
+				if v.IsNull() {
+					nulls++
+					return nil
+				}
+				if v.Kind() != parquet.ByteArray || st.MaxValue == nil {
+					return nil
+				}
+				if b := v.ByteArray(); bytes.Compare(b, st.MinValue) < 0 || bytes.Compare(b, st.MaxValue) > 0 {
+					return fmt.Errorf("row group %d, column %v: a value %q, the footer says from %q to %q", number, path, b, st.MinValue, st.MaxValue)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if st.NullCount.Valid && st.NullCount.V != nulls {
+				return fmt.Errorf("row group %d, column %v: %d nulls, the footer says %d", number, path, nulls, st.NullCount.V)
 			}
 		}
 	}
-	return out, nil
+	return nil
+}
+
+func eachValue(c parquet.ColumnChunk, f func(v parquet.Value) error) error {
+	pages := c.Pages()
+	defer pages.Close()
+	buf := make([]parquet.Value, 100)
+	for {
+		p, err := pages.ReadPage()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		values := p.Values()
+		for err == nil {
+			var n int
+			n, err = values.ReadValues(buf)
+			for _, v := range buf[:n] {
+				if err := f(v); err != nil {
+					return err
+				}
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
 }
 
 // linesOf are rows as lines gives them.
@@ -528,7 +582,7 @@ func same(file []byte, want []string) error {
 			return fmt.Errorf("row %d is\n %s, want\n %s", i, got[i], want[i])
 		}
 	}
-	return nil
+	return checkFooter(file)
 }
 
 // randomRows makes rows. What is drawn decides how many values are alike, null or long.
