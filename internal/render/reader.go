@@ -156,11 +156,14 @@ func (r *Reader) Key(b []byte) (key []byte, ok bool, err error) {
 	return key, ok, err
 }
 
+// sharing is among how many columns the memory is divided that one of them alone would take. There may be more of them, but few of those are large.
+const sharing = 8
+
 // column is a leaf's column, at the page of the current row.
 func (r *Reader) column(leaf int) (*rowColumn, error) {
 	c := r.columns[leaf]
 	if c == nil {
-		c = &rowColumn{columnWriter: columnWriter{group: r.m.group(r.number), leaf: r.m.in.Target.Leaves[leaf]}}
+		c = &rowColumn{columnWriter: columnWriter{group: r.m.group(r.number), leaf: r.m.in.Target.Leaves[leaf], sharing: sharing}}
 		r.columns[leaf] = c
 		if err := c.start(); err != nil {
 			return nil, c.wrap(err)

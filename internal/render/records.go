@@ -42,16 +42,15 @@ type records struct {
 type recordColumn struct {
 	vector  *column.Vector
 	index   *column.Index
-	numbers []int32 // those of the records, sorted; nil is all
+	numbers ranks // those of the records; empty is all
 }
 
 // row is where a record is.
 func (c *recordColumn) row(record int32) int {
-	if c.numbers == nil {
+	if c.numbers.bits == nil {
 		return int(record)
 	}
-	i, _ := slices.BinarySearch(c.numbers, record)
-	return i
+	return c.numbers.of(record)
 }
 
 func (c *recordColumn) span(record int32) column.Span {

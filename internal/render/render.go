@@ -281,16 +281,18 @@ type columnWriter struct {
 	changes []change            // of the base column
 
 	choose  *chooser
-	logged  *recordColumn     // all records of the slice, or those of the window
-	window  window            // of a large log
-	seen    *pqfile.MinMax    // of all windows; nil elsewhere
-	indexes *column.Vector    // logged as numbers in dict; nil without one
-	known   map[string]uint32 // the numbers of the values in dict; nil where no record has one
+	logged  *recordColumn  // all records of the slice, or those of the window
+	window  window         // of a large log
+	sharing int            // how many columns have windows at the same time; 0 is one
+	seen    *pqfile.MinMax // of all windows; nil elsewhere
+	indexes *column.Vector // logged as numbers in dict; nil without one
 	dict    *column.Vector
-	fill    *column.Vector // one row with the value for rows that have none; nil without one
-	filling *column.Vector // the same, as a number in dict
-	scratch column.Vector  // for pages: one is written before the next is made
-	edits   []pqfile.Edit  // those of a page
+	// extended adds to dict the values of records; nil where there are none.
+	extended *dictionary
+	fill     *column.Vector // one row with the value for rows that have none; nil without one
+	filling  *column.Vector // the same, as a number in dict
+	scratch  column.Vector  // for pages: one is written before the next is made
+	edits    []pqfile.Edit  // those of a page
 }
 
 func (c *columnWriter) wrap(err error) error {
@@ -363,10 +365,7 @@ func (c *columnWriter) extend() error {
 	if !c.plan.large && len(c.taken(c.leaf)) == 0 && c.fill == nil {
 		return nil
 	}
-	c.known = make(map[string]uint32, c.dict.Values())
-	for i := range c.dict.Values() {
-		c.known[string(c.dict.Value(i))] = uint32(i)
-	}
+	c.extended = newDictionary(c.dict)
 	if !c.plan.large {
 		c.numberAll(c.taken(c.leaf))
 	} else if err := c.eachWindow(func() {}); err != nil {
@@ -375,7 +374,7 @@ func (c *columnWriter) extend() error {
 	if c.fill != nil {
 		c.filling = column.New(c.numberLeaf())
 		c.filling.AppendLevels(0, c.filling.Leaf.MaxDef)
-		c.filling.AppendValue(binary.LittleEndian.AppendUint32(nil, c.numberOf(c.fill.Value(0))))
+		c.filling.AppendValue(binary.LittleEndian.AppendUint32(nil, c.extended.number(c.fill.Value(0))))
 	}
 	return nil
 }
@@ -390,20 +389,9 @@ func (c *columnWriter) numberAll(records []int32) {
 	for _, record := range records {
 		s := c.logged.span(record)
 		for i := s.V0; i < s.V1; i++ {
-			binary.LittleEndian.PutUint32(c.indexes.Buf[4*i:], c.numberOf(v.Value(i)))
+			binary.LittleEndian.PutUint32(c.indexes.Buf[4*i:], c.extended.number(v.Value(i)))
 		}
 	}
-}
-
-// numberOf is the number of a value in the dictionary, which gets it if it is new.
-func (c *columnWriter) numberOf(v []byte) uint32 {
-	n, ok := c.known[string(v)]
-	if !ok {
-		n = uint32(c.dict.Values())
-		c.known[string(v)] = n
-		c.dict.AppendValue(v)
-	}
-	return n
 }
 
 // numberLeaf is the leaf with numbers for values.
@@ -448,7 +436,7 @@ func (c *columnWriter) rest(w pageTaker, row int) error {
 	if !c.last || len(c.plan.inserts) == 0 {
 		return nil
 	}
-	dict := c.known != nil
+	dict := c.extended != nil
 	page := column.New(c.leaf.Leaf)
 	if dict {
 		page.Leaf = c.numberLeaf()

@@ -44,7 +44,7 @@ func newTurns(in *Input, blocks []batch) *turns {
 		}
 	}
 	if in.Merger == nil {
-		t.count += int(min(entries*entryBytes/(2*windowBytes), maxTurns-1))
+		t.count += int(min(entries*entryBytes/windowBytes, maxTurns-1))
 	}
 	return t
 }

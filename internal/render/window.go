@@ -24,7 +24,7 @@ func (c *columnWriter) enterRows(from, to int) error {
 		return nil
 	}
 	i, _ := slices.BinarySearchFunc(c.changes, from, func(ch change, row int) int { return cmp.Compare(ch.end()-1, row) })
-	most := c.records.atOnce(c.leaf)
+	most := c.records.atOnce(c.leaf, max(c.sharing, 1))
 	var taken []int32
 	for ; i < len(c.changes) && (int(c.changes[i].row) < to || len(taken) < most); i++ {
 		taken = c.plan.appendRecords(taken, c.changes[i].to)
@@ -42,7 +42,7 @@ func (c *columnWriter) enterInsert(number int) error {
 	if !c.plan.large || c.window.inserts.has(number, number+1) {
 		return nil
 	}
-	most := c.records.atOnce(c.leaf)
+	most := c.records.atOnce(c.leaf, max(c.sharing, 1))
 	var taken []int32
 	end := number
 	for ; end < len(c.plan.inserts) && (end == number || len(taken) < most); end++ {
@@ -73,14 +73,17 @@ func (c *columnWriter) eachWindow(f func()) error {
 
 // decode decodes the records that a window takes, in the order of its rows.
 func (c *columnWriter) decode(taken []int32) error {
-	numbers := append([]int32{}, taken...)
-	slices.Sort(numbers)
-	logged, err := c.records.some(c.leaf, slices.Compact(numbers))
+	into := column.New(c.leaf.Leaf)
+	if c.logged != nil {
+		into = c.logged.vector // of the window before
+		into.Reset()
+	}
+	logged, err := c.records.some(c.leaf, newRanks(taken, c.plan.records), into)
 	if err != nil {
 		return err
 	}
 	c.logged, c.choose.logged = logged, logged
-	if c.known != nil {
+	if c.extended != nil {
 		c.numberAll(taken)
 	}
 	for i, record := range taken {
@@ -93,21 +96,20 @@ func (c *columnWriter) decode(taken []int32) error {
 // recordBytes is what a record takes in a column beside the bytes of its values: its number, levels, offset, and places in indexes.
 const recordBytes = 4 + 2 + 4 + 4 + 4
 
-// atOnce is about how many records of a column take windowBytes.
-func (r *records) atOnce(n *schema.Node) int {
+// atOnce is about how many records of a column take windowBytes, or the part of it that one of several columns has.
+func (r *records) atOnce(n *schema.Node, sharing int) int {
 	all := max(int64(r.plan.records), 1)
 	each := recordBytes + int64(n.Leaf.Width()) + r.plan.facts[n.Index].Bytes/all
 	if n.Leaf.MaxRep > 0 {
 		each += r.plan.content / all * recordBytes // a list may have an entry for each byte
 	}
-	return int(max(windowBytes/each, 1))
+	return int(max(windowBytes/each/int64(sharing), 1))
 }
 
-// some decodes a column of some records, whose numbers are sorted.
-func (r *records) some(n *schema.Node, numbers []int32) (*recordColumn, error) {
-	v := column.New(n.Leaf)
-	pass := logfile.Pass{Target: r.in.Target, Leaves: []int{n.Index}, All: logfile.Expected{Rows: len(numbers), Bytes: r.plan.content}}
-	left := numbers
+// some decodes a column of some records into v.
+func (r *records) some(n *schema.Node, numbers ranks, v *column.Vector) (*recordColumn, error) {
+	left := numbers.sorted()
+	pass := logfile.Pass{Target: r.in.Target, Leaves: []int{n.Index}, All: logfile.Expected{Rows: len(left), Bytes: r.plan.content}}
 	for i := range r.plan.batches {
 		b := &r.plan.batches[i]
 		k, _ := slices.BinarySearch(left, b.first+int32(b.data.Rows()))
