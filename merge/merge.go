@@ -104,9 +104,9 @@ const FirstComposite = int32(1 << 30)
 // Log folds the log records of a slice and meets them with the rows of its base file. It is not safe for concurrent use.
 type Log struct {
 	rules      Rules
-	keys       table   // number the entries
-	entries    []Entry // in the order in which the keys came first
-	met        []bool  // entries that have met a base row
+	keys       table    // number the entries
+	entries    []packed // in the order in which the keys came first
+	values     []byte   // of the entries, by which they are weighed
 	composites []Composite
 	partial    bool // a partial record has come
 
@@ -121,12 +121,12 @@ func NewLog(r Rules) *Log { return &Log{rules: r, keys: newTable()} }
 // Reserve makes room for so many records and deletes to come.
 func (l *Log) Reserve(entries int) {
 	l.keys.reserve(entries)
-	l.entries, l.met = slices.Grow(l.entries, entries), slices.Grow(l.met, entries)
+	l.entries = slices.Grow(l.entries, entries)
 }
 
 // Restart forgets all keys, for others: composites go on being numbered. Who has more keys than go into memory deals them out among several turns.
 func (l *Log) Restart() {
-	l.keys, l.entries, l.met, l.partial = newTable(), l.entries[:0], l.met[:0], false
+	l.keys, l.entries, l.values, l.partial = newTable(), l.entries[:0], l.values[:0], false
 }
 
 // Partial says that a partial record has come, whatever its key.
@@ -138,16 +138,15 @@ func (l *Log) Len() int { return len(l.entries) }
 // Composites are the rows that were put together, numbered from FirstComposite on.
 func (l *Log) Composites() []Composite { return l.composites }
 
-// Add folds a record or a delete, the next in log order. The key is copied; the ordering values must stay as they are.
+// Add folds a record or a delete, the next in log order. Its key and what it is weighed by are copied.
 func (l *Log) Add(key []byte, e Entry) {
 	l.partial = l.partial || e.Partial
 	i, known := l.keys.add(key)
 	if !known {
-		l.entries = append(l.entries, e)
-		l.met = append(l.met, false)
+		l.entries = append(l.entries, l.pack(e))
 		return
 	}
-	l.entries[i] = l.fold(e, l.entries[i])
+	l.replace(&l.entries[i], l.fold(e, l.unpack(l.entries[i])))
 }
 
 // fold makes one entry of two of the same key.
@@ -252,14 +251,14 @@ func (l *Log) Match(key, ordering []byte) (Verdict, int32) {
 // none, and they are kept.
 func (l *Log) Find(key []byte) (entry int32, ok bool) {
 	i, ok := l.keys.find(key)
-	return i, ok && !l.met[i]
+	return i, ok && l.entries[i].flags&met == 0
 }
 
 // Meet meets a base row with the log entry that Find found for its key; on Replace it also gives the record or composite that takes the row's
 // place.
 func (l *Log) Meet(i int32, ordering []byte) (Verdict, int32) {
-	l.met[i] = true
-	e := l.entries[i]
+	l.entries[i].flags |= met
+	e := l.unpack(l.entries[i])
 	base := Entry{Record: BaseRow}
 	if l.merger != nil && !e.Delete {
 		e = l.merged(e, base)
@@ -311,7 +310,7 @@ func (l *Log) Inserts() []int32 {
 func (l *Log) Unmet() iter.Seq2[int, int32] {
 	return func(yield func(int, int32) bool) {
 		for i, e := range l.entries {
-			if !e.Delete && !l.met[i] && !yield(i, e.Record) {
+			if e.flags&(deleted|met) == 0 && !yield(i, e.record) {
 				return
 			}
 		}

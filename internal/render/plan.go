@@ -171,7 +171,7 @@ func (in *Input) plan(ctx context.Context, keep []int) (*plan, error) {
 	if err := pl.decode(ctx); err != nil {
 		return nil, err
 	}
-	log.Reserve(int(p.records) / pl.turns.count)
+	log.Reserve(pl.turns.keys)
 	if in.Base != nil {
 		p.groups = make([][]change, in.Base.Groups())
 	}
@@ -352,6 +352,7 @@ func (pl *planner) deletes(block int, b *batch) error {
 	if pl.positions != nil && len(deletes) != len(pl.positions[block]) {
 		return fmt.Errorf("%w: %d positions for %d deletes", logfile.ErrCorrupt, len(pl.positions[block]), len(deletes))
 	}
+	var ordering []byte
 	for i, d := range deletes {
 		pl.turns.entry++
 		if pl.in.Keys != nil && !pl.in.Keys[d.Key] {
@@ -365,7 +366,8 @@ func (pl *planner) deletes(block int, b *batch) error {
 			continue
 		}
 		e := merge.Entry{Delete: true}
-		e.Ordering, e.Unordered = pl.order.deleted(nil, d.Ordering)
+		ordering, e.Unordered = pl.order.deleted(ordering[:0], d.Ordering)
+		e.Ordering = ordering
 		if pl.in.Sequence != "" && len(d.Ordering) == 1 {
 			e.Sequence = sequenceOf(d.Ordering[0].Bytes, true)
 		}
@@ -450,7 +452,7 @@ func (pl *planner) look(b *batch, from, to int) (*rowView, error) {
 // addRecords folds some records of a block: record i is row i+shift of the view.
 func (pl *planner) addRecords(block int, b *batch, row *rowView, from, to, shift int) error {
 	partial := b.block.Partial()
-	var key, values []byte
+	var key, ordering []byte
 	for i := from; i < to; i++ {
 		pl.turns.entry++
 		row.at = i + shift
@@ -467,13 +469,10 @@ func (pl *planner) addRecords(block int, b *batch, row *rowView, from, to, shift
 			continue
 		}
 		e := merge.Entry{Record: b.first + int32(i), Partial: partial}
-		at := len(values)
-		values, e.Unordered = pl.order.row(values, row.get)
-		e.Ordering = values[at:len(values):len(values)]
+		ordering, e.Unordered = pl.order.row(ordering[:0], row.get)
+		e.Ordering = ordering
 		if pl.sequence != nil {
-			at := len(values)
-			values = append(values, sequenceOf(row.get(pl.sequence.Index))...)
-			e.Sequence = values[at:len(values):len(values)]
+			e.Sequence = sequenceOf(row.get(pl.sequence.Index))
 		}
 		for _, f := range pl.flags {
 			if v, ok := row.get(f.leaf.Index); ok && f.deletes(v) {
@@ -548,7 +547,7 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 	if pl.versions != nil {
 		pl.versions.base = rows
 	}
-	var out []change
+	out := make([]change, 0, min(int64(log.Len()), n))
 	for i := range int32(n) {
 		if i%checkEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -74,6 +74,11 @@ func (in *Input) records(p *plan) *records {
 	if p.large {
 		return r
 	}
+	changes := len(p.inserts)
+	for _, g := range p.groups {
+		changes += len(g)
+	}
+	r.taken = make([]int32, 0, min(changes, int(p.records)))
 	for _, g := range p.groups {
 		r.from = append(r.from, len(r.taken))
 		for _, c := range g {

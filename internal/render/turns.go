@@ -13,6 +13,7 @@ import (
 // turn merges the keys of one class. What a slice becomes does not depend on how many there are.
 type turns struct {
 	count, at int
+	keys      int // about how many a turn has at most
 	seed      maphash.Seed
 
 	entry   int32   // the number of the current log record or delete, among all of the slice
@@ -25,7 +26,7 @@ type insert struct{ entry, to int32 }
 
 const (
 	// entryBytes is about what the log of the merge takes for a key of usual length.
-	entryBytes = 160
+	entryBytes = 100
 	// deleteBytes is about what a delete takes in a block.
 	deleteBytes = 32
 	// maxTurns bounds the time that is given for memory.
@@ -46,6 +47,7 @@ func newTurns(in *Input, blocks []batch) *turns {
 	if in.Merger == nil {
 		t.count += int(min(entries*entryBytes/windowBytes, maxTurns-1))
 	}
+	t.keys = int(entries) / t.count
 	return t
 }
 
