@@ -28,6 +28,9 @@ func (f flags) with(g flags, set bool) flags {
 // pack keeps an entry.
 func (l *Log) pack(e Entry) packed {
 	at := len(l.values)
+	if l.values == nil {
+		l.values = make([]byte, 0, (len(e.Ordering)+len(e.Sequence)+2)*cap(l.entries)) // most are as long as the first
+	}
 	l.values = appendValue(appendValue(l.values, e.Ordering), e.Sequence)
 	return packed{at, e.Record, flags(0).with(deleted, e.Delete).with(unordered, e.Unordered).with(partial, e.Partial)}
 }

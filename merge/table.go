@@ -67,6 +67,9 @@ func (t *table) add(key []byte) (number int32, known bool) {
 		return t.numbers[at], true
 	}
 	number = int32(len(t.ends))
+	if t.arena == nil {
+		t.arena = make([]byte, 0, len(key)*cap(t.ends)) // keys are mostly as long as the first
+	}
 	t.arena = append(t.arena, key...)
 	t.ends = append(t.ends, len(t.arena))
 	t.tags[at], t.numbers[at] = tagOf(h), number
