@@ -57,7 +57,11 @@ func (a *avroContent) appendColumns(dst []*column.Vector, p Pass) error {
 			k.reserve(&column.Vector{}, Expected{rows, a.size()})
 		}
 	}
-	if err := a.decode(program, p.Only); err != nil {
+	whole := true
+	if facts == nil && len(p.Leaves) < len(target.Leaves) {
+		program, whole = cut(program)
+	}
+	if err := a.decode(program, p.Only, whole); err != nil {
 		return err
 	}
 	for _, n := range c.bulk {
@@ -104,8 +108,8 @@ var recordBuffers sync.Pool // of *[]byte
 
 const maxPooled = 4 << 20
 
-// decode runs the program over all records, or only some.
-func (a *avroContent) decode(program []step, only []int32) error {
+// decode runs the program over all records, or only some. whole says that it goes to their ends.
+func (a *avroContent) decode(program []step, only []int32, whole bool) error {
 	if only != nil && len(only) == 0 {
 		return nil
 	}
@@ -139,7 +143,7 @@ func (a *avroContent) decode(program []step, only []int32) error {
 			d.buf, d.base = w.buf[:w.p], w.at
 			if p := d.run(program, w.p-len(record), 0); p < 0 {
 				err = d.err
-			} else if p != w.p {
+			} else if whole && p != w.p {
 				err = corrupt(d.base+int64(p), "expected the end of the record at byte %d", d.base+int64(w.p))
 			}
 		}

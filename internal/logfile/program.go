@@ -100,6 +100,15 @@ func compile(t *schema.Type, target *schema.Message, leaves []int, facts []Facts
 	return c, program, err
 }
 
+// cut leaves out what passes over the fields behind the last one that is wanted. Their bytes are looked at when all columns are decoded.
+func cut(program []step) (short []step, whole bool) {
+	n := len(program)
+	for n > 0 && program[n-1].op <= skipFixed {
+		n--
+	}
+	return program[:n], n == len(program)
+}
+
 func (c *compiler) wants(n *schema.Node) bool {
 	if n.Shape == schema.LeafShape {
 		return c.wanted[n.Index]
