@@ -367,6 +367,33 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
+// Whoever closes a file, or another descriptor of it, waits for nobody, but for the first time.
+func TestClosingAsksOnce(t *testing.T) {
+	var log logBuffer
+	o := options(&log)
+	o.Debug = true
+	const name = "/latest/a b.parquet"
+	if !onMount(t, smallTree(), o, func(t *testing.T, mnt string) {
+		for range 10 {
+			f, err := os.Open(mnt + name)
+			check(t, err)
+			other, err := unix.Dup(int(f.Fd()))
+			check(t, err)
+			check(t, f.Close())
+			check(t, unix.Close(other))
+		}
+	}) {
+		return
+	}
+	if opens := strings.Count(log.String(), ": OPEN "); opens < 10 {
+		t.Errorf("%d files were opened", opens)
+	}
+	// go-fuse itself closes a file too.
+	if n := strings.Count(log.String(), ": FLUSH "); n > 2 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	cases := []struct {
 		name  string

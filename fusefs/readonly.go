@@ -5,6 +5,9 @@ import "github.com/hanwen/go-fuse/v2/fuse"
 // readOnly refuses whatever would change something. The kernel does so first, until an administrator remounts us writable.
 type readOnly struct{ fuse.RawFileSystem }
 
+// Flush has nothing to do. The kernel takes that answer for all times, where it would wait for another one whenever a descriptor is closed.
+func (readOnly) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status { return fuse.ENOSYS }
+
 func (readOnly) SetAttr(<-chan struct{}, *fuse.SetAttrIn, *fuse.AttrOut) fuse.Status {
 	return fuse.EROFS
 }
