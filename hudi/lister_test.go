@@ -299,3 +299,36 @@ func TestSizesAreAskedForLater(t *testing.T) {
 		t.Error("no size was left to be asked for")
 	}
 }
+
+// A footer that was read to list files tells who opens that file what it needs to know: one is read for each further file of an instant.
+func TestFooterOfListingServesOpen(t *testing.T) {
+	served := 0
+	for _, file := range tabletest.All(t) {
+		s := storage.NewCounting(unzip(t, file))
+		table, err := hudi.Open(t.Context(), s, nil)
+		if err != nil || !strings.Contains(fingerprint(t, table, hudi.Latest()), ".parquet ") {
+			continue
+		}
+		files, instants, want := newest(t, table), map[string]bool{}, int64(0)
+		before := s.Counters().Opens
+		for _, f := range files {
+			if _, _, err := f.Base(t.Context()); err != nil {
+				t.Errorf("%s: %s: %v", file, f.Name(), err)
+			}
+			switch d := f.Details(); {
+			case !d.AsIs:
+			case instants[d.Instant]:
+				want++
+			default:
+				instants[d.Instant] = true
+				served++
+			}
+		}
+		if got := s.Counters().Opens - before; got != want {
+			t.Errorf("%s: %d footers were read to open %d files of %d instants", file, got, len(files), len(instants))
+		}
+	}
+	if served == 0 {
+		t.Error("no file is served as it is")
+	}
+}

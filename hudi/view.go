@@ -443,6 +443,7 @@ func (w *writers) settle(ctx context.Context, f *File) (some, asIs bool, err err
 		}
 		if err == nil && !known {
 			admitted, known = f.admitted(m), true
+			f.setFit(admitted) // who opens this one need not read it again
 			if w.known == nil {
 				w.known = map[string]bool{}
 			}
