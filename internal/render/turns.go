@@ -16,13 +16,16 @@ type turns struct {
 	keys      int // about how many a turn has at most
 	seed      maphash.Seed
 
-	entry   int32   // the number of the current log record or delete, among all of the slice
-	firsts  []int32 // the entry with which each key of the turn came
+	entry   int64   // the number of the current log record or delete, among all of the slice
+	firsts  []int64 // the entry with which each key of the turn came
 	inserts []insert
 }
 
 // insert is a row that only the log has, and the entry with which its key came.
-type insert struct{ entry, to int32 }
+type insert struct {
+	entry int64
+	to    int32
+}
 
 const (
 	// entryBytes is about what the log of the merge takes for a key of usual length.
