@@ -346,22 +346,20 @@ func TestRenderedRowsAreThoseOfANaiveMerge(t *testing.T) {
 	})
 }
 
-// The same holds where columns lie in regions. Each can be made by itself, in any order, and the file has the same bytes as when it is rendered at once.
-func TestRegions(t *testing.T) { checkRegions(t) }
-
-// Where the logs are so large that their columns are decoded a few at a time, or in parts, and their keys merged in turns, too.
-func TestRegionsOfLargeLogs(t *testing.T) { checkRegions(t, 1, 300, 3000) }
-
-// What a slice becomes does not depend on how much of its log is in memory at once.
+// What a slice becomes does not depend on how much of its log is in memory at once: whether columns are decoded together, or in windows of records, and keys merged
+// in turns.
 func TestLargeLogs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
+		if rapid.Bool().Draw(rt, "regions") {
+			defer render.AlwaysInRegions()()
+		}
 		d := drawSlice(rt, t)
 		file, err := d.bytes(t)
 		if err != nil {
 			rt.Fatal(err)
 		}
 		read := d.read(rt, t)
-		defer render.DecodeAtOnce(rapid.SampledFrom([]int64{1, 300, 3000}).Draw(rt, "at once"))()
+		defer render.DecodeAtOnce(rapid.SampledFrom([]int64{2000, 20_000}).Draw(rt, "at once"))()
 		again, err := d.bytes(t)
 		if err != nil {
 			rt.Fatal(err)
@@ -417,14 +415,12 @@ func (d *drawn) read(rt *rapid.T, t *testing.T) []string {
 	return append(out, slices.Sorted(maps.Keys(keys))...)
 }
 
-func checkRegions(t *testing.T, atOnce ...int64) {
-	t.Helper()
+// All of it holds where columns lie in regions. Each can be made by itself, in any order, and the file has the same bytes as when it is rendered at once.
+func TestRegions(t *testing.T) {
 	defer render.AlwaysInRegions()()
 	laidOut := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		if len(atOnce) > 0 {
-			defer render.DecodeAtOnce(rapid.SampledFrom(atOnce).Draw(rt, "at once"))()
-		}
+		defer render.DecodeAtOnce(rapid.SampledFrom([]int64{64 << 20, 64 << 20, 5000}).Draw(rt, "at once"))()
 		d := drawSlice(rt, t)
 		file, err := d.bytes(t)
 		if err != nil {
