@@ -391,12 +391,15 @@ func (d *drawn) read(rt *rapid.T, t *testing.T) []string {
 		}
 		line := fmt.Sprint(fate)
 		for leaf := range in.Target.Leaves {
-			for _, get := range []func(int) (*column.Vector, column.Span, error){r.Before, r.After} {
-				if fate == render.Dropped {
-					get = r.Before
-				} else if fate == render.Added {
-					get = r.After
-				}
+			versions := []func(int) (*column.Vector, column.Span, error){r.Before, r.After}
+			switch fate {
+			case render.Dropped:
+				versions = versions[:1]
+			case render.Added:
+				versions = versions[1:]
+			case render.Kept, render.Replaced:
+			}
+			for _, get := range versions {
 				v, s, failed := get(leaf)
 				if err = errors.Join(err, failed); err != nil {
 					rt.Fatal(err)
