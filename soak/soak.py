@@ -111,7 +111,7 @@ class Soak:
         """Kills a writer in the middle of what it does; its successor, or Hudi in it, has to clear up."""
         if self.options.time < LONG:
             return      # it would take most of the run to be back
-        at_work = [version for version, (_, _, steps) in self.writers.items() if self.steps(version) - steps >= STEPS]
+        at_work = [version for version, (_, p, steps) in self.writers.items() if p.poll() is None and self.steps(version) - steps >= STEPS]
         if not at_work:
             return
         version = self.rng.choice(sorted(at_work))

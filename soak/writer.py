@@ -144,6 +144,12 @@ class Table:
         """Whether an instant after this one has not completed."""
         return any(name[:17] > instant for name in self.pending())
 
+    def compacted_after(self, instant):
+        """Whether the metadata table has been compacted since."""
+        folder = os.path.join(self.path, ".hoodie", "metadata", ".hoodie", *(["timeline"] if self.version >= 8 else []))
+        names = os.listdir(folder) if os.path.isdir(folder) else ()
+        return any(name.endswith(".commit") and name[:17] >= instant for name in names)
+
     # ---- steps
 
     def step(self):
@@ -229,7 +235,7 @@ class Table:
     def undo(self):
         """The newest write taken back, as a person does who regrets it."""
         writes = [i for i in self.completed() if i[2] in WRITES]
-        if not self.before or not writes or writes[-1][0] != self.before[-1][0] or self.pending_after(writes[-1][0]):
+        if not self.before or not writes or writes[-1][0] != self.before[-1][0] or self.pending_after(writes[-1][0]) or self.compacted_after(writes[-1][0]):
             return self.upsert()        # a service or a failed write came after it, and Hudi undoes nothing before that
         requested, _ = self.before[-1]
         self.begin("rollback", undo=requested)
