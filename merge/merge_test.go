@@ -158,3 +158,16 @@ func TestEncodingsCompareAsValues(t *testing.T) {
 		}
 	}
 }
+
+// Room is made for keys and values as long as the first, but not where it is of no usual length.
+func TestLongFirstKey(t *testing.T) {
+	l := merge.NewLog(merge.EventTime)
+	l.Reserve(1 << 20)
+	long := bytes.Repeat([]byte("k"), 1<<24)
+	l.Add(long, merge.Entry{Record: 1, Ordering: long})
+	l.Add(long, merge.Entry{Record: 2, Ordering: long})
+	l.Add([]byte("b"), merge.Entry{Record: 3, Ordering: []byte("1")})
+	if got := fmt.Sprint(l.Inserts()); got != "[2 3]" {
+		t.Errorf("inserts %s", got)
+	}
+}

@@ -18,9 +18,15 @@ const (
 	met // it has met a base row
 )
 
-func (f flags) with(g flags, set bool) flags {
-	if set {
-		return f | g
+func flagsOf(e Entry) (f flags) {
+	if e.Delete {
+		f |= deleted
+	}
+	if e.Unordered {
+		f |= unordered
+	}
+	if e.Partial {
+		f |= partial
 	}
 	return f
 }
@@ -29,10 +35,10 @@ func (f flags) with(g flags, set bool) flags {
 func (l *Log) pack(e Entry) packed {
 	at := len(l.values)
 	if l.values == nil {
-		l.values = make([]byte, 0, (len(e.Ordering)+len(e.Sequence)+2)*cap(l.entries)) // most are as long as the first
+		l.values = make([]byte, 0, min(len(e.Ordering)+len(e.Sequence)+2, usual)*cap(l.entries)) // most are as long as the first
 	}
 	l.values = appendValue(appendValue(l.values, e.Ordering), e.Sequence)
-	return packed{at, e.Record, flags(0).with(deleted, e.Delete).with(unordered, e.Unordered).with(partial, e.Partial)}
+	return packed{at, e.Record, flagsOf(e)}
 }
 
 // replace keeps an entry in the place of another one: its values too, where they are as long.
@@ -44,7 +50,7 @@ func (l *Log) replace(p *packed, e Entry) {
 	}
 	copy(old.Ordering, e.Ordering)
 	copy(old.Sequence, e.Sequence)
-	p.record, p.flags = e.Record, flags(0).with(deleted, e.Delete).with(unordered, e.Unordered).with(partial, e.Partial)
+	p.record, p.flags = e.Record, flagsOf(e)
 }
 
 func (l *Log) unpack(p packed) Entry {

@@ -18,7 +18,11 @@ type table struct {
 	ends    []int // of the keys in arena
 }
 
-const firstSlots = 1 << 10
+const (
+	firstSlots = 1 << 10
+	// usual bounds the bytes of a key or value that room is made for before it comes: the first may be the longest by far.
+	usual = 64
+)
 
 func newTable() table {
 	return table{seed: maphash.MakeSeed(), tags: make([]uint8, firstSlots), numbers: make([]int32, firstSlots)}
@@ -68,7 +72,7 @@ func (t *table) add(key []byte) (number int32, known bool) {
 	}
 	number = int32(len(t.ends))
 	if t.arena == nil {
-		t.arena = make([]byte, 0, len(key)*cap(t.ends)) // keys are mostly as long as the first
+		t.arena = make([]byte, 0, min(len(key), usual)*cap(t.ends)) // keys are mostly as long as the first
 	}
 	t.arena = append(t.arena, key...)
 	t.ends = append(t.ends, len(t.arena))
