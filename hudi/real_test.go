@@ -250,7 +250,13 @@ func filesOf(ctx context.Context, v *hudi.View) ([]*hudi.File, error) {
 // latest are all files of the table as it is now.
 func (r *realTable) latest(t testing.TB, o *hudi.Options) []*hudi.File {
 	t.Helper()
-	table, err := hudi.Open(t.Context(), r.store(), o)
+	return latestOf(t, r.store(), o)
+}
+
+// latestOf are the same of the table in a store.
+func latestOf(t testing.TB, s storage.Store, o *hudi.Options) []*hudi.File {
+	t.Helper()
+	table, err := hudi.Open(t.Context(), s, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -275,19 +275,7 @@ func others(t *testing.T, r *realTable, damaged string) {
 func TestCleanedUnderAView(t *testing.T) {
 	r := testTable(t, "t9_mor_logs")
 	s := r.store()
-	table, err := hudi.Open(t.Context(), s, &hudi.Options{NoMetadataTable: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := table.View(t.Context(), hudi.Latest())
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := filesOf(t.Context(), v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
+	for _, f := range latestOf(t, s, &hudi.Options{NoMetadataTable: true}) {
 		if d := f.Details(); len(d.Logs) > 0 && d.Base != "" {
 			s.Remove(path.Join(f.Partition(), d.Base))
 			if _, _, err := f.Size(t.Context()); !errors.Is(err, hudi.ErrCleaned) || !errors.Is(err, storage.ErrNotExist) {

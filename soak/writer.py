@@ -117,8 +117,9 @@ class Table:
 
     # ---- the timeline
 
-    def timeline(self):
-        return os.path.join(self.path, ".hoodie", *(["timeline"] if self.version >= 8 else []))
+    def timeline(self, *below):
+        """The folder of the table's timeline, or of that of a table below."""
+        return os.path.join(self.path, *below, ".hoodie", *(["timeline"] if self.version >= 8 else []))
 
     def completed(self):
         """The completed instants of the active timeline, oldest first: (requested, completed, action, path)."""
@@ -146,7 +147,7 @@ class Table:
 
     def compacted_after(self, instant):
         """Whether the metadata table has been compacted since."""
-        folder = os.path.join(self.path, ".hoodie", "metadata", ".hoodie", *(["timeline"] if self.version >= 8 else []))
+        folder = self.timeline(".hoodie", "metadata")
         names = os.listdir(folder) if os.path.isdir(folder) else ()
         return any(name.endswith(".commit") and name[:17] >= instant for name in names)
 

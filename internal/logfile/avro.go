@@ -110,9 +110,6 @@ const maxPooled = 4 << 20
 
 // decode runs the program over all records, or only some. whole says that it goes to their ends.
 func (a *avroContent) decode(program []step, only []int32, whole bool) error {
-	if only != nil && len(only) == 0 {
-		return nil
-	}
 	mem, _ := recordBuffers.Get().(*[]byte)
 	if mem == nil {
 		mem = new([]byte)

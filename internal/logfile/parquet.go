@@ -88,17 +88,14 @@ func (p *parquetContent) leaf(dst *column.Vector, m schema.LeafMap, only []int32
 	plain := column.New(p.schema().Leaves[m.Source].Leaf)
 	bound, size := columnBound(p.block.ContentLength), int64(0)
 	first := 0 // row of the page
-	all := only == nil
 	return p.pages(m.Source, func(c *pqfile.ChunkReader, page *pqfile.Page) error {
 		if size += valueBytes(c, page); size > bound {
 			return fmt.Errorf("%w: a column of more than %d bytes", pqfile.ErrTooLarge, bound)
 		}
 		from := page.Vector
-		if page.Dict || !all {
-			plain.Reset()
-		}
+		plain.Reset()
 		switch {
-		case !all:
+		case only != nil:
 			n, _ := slices.BinarySearch(only, int32(first+page.Rows))
 			index := column.NewIndex(page.Vector)
 			for _, r := range only[:n] {

@@ -71,22 +71,11 @@ func Open(ctx context.Context, s storage.Store, data *timeline.Timeline) (*Table
 }
 
 // complete checks that no write of the data table was made without the metadata table, by a writer that has it switched off beside one
-// that makes it: the writes that are newer than the oldest instant here, which may be that of its initialisation, have to be among those here.
+// that makes it: all have to be committed here, or be older than the instants here. Those of the initialisation have the time of the newest
+// write that they know of, and digits behind it.
 func (t *Table) complete() error {
-	oldest := ""
-	committed := map[string]bool{}
-	for _, in := range t.tl.CompletedWrites() {
-		committed[in.Time] = true
-		if oldest == "" || in.Time < oldest {
-			oldest = in.Time
-		}
-	}
-	if oldest == "" {
-		return fmt.Errorf("%w: %s: nothing has completed on its timeline", ErrUnavailable, folder)
-	}
 	for _, in := range t.data.CompletedWrites() {
-		// Those of the initialisation have the newest instant at that time, and digits behind it.
-		if !strings.HasPrefix(oldest, in.Time) && in.Time > oldest && !committed[in.Time] {
+		if !t.tl.IsCommitted(in.Time) {
 			return fmt.Errorf("%w: %s: it does not have %s, which has completed", ErrUnavailable, folder, in.Time)
 		}
 	}

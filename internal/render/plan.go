@@ -61,15 +61,15 @@ type change struct {
 // end is the row behind.
 func (c *change) end() int { return int(c.row + c.rows) }
 
-// appendChange adds a change of a row behind all others.
-func appendChange(changes []change, row, to int32) []change {
-	if n := len(changes); n > 0 && to == drop {
-		if last := &changes[n-1]; last.to == drop && last.row+last.rows == row {
-			last.rows++
+// appendChange adds a change behind all others. Rows that are left out next to each other make one.
+func appendChange(changes []change, c change) []change {
+	if n := len(changes); n > 0 && c.to == drop {
+		if last := &changes[n-1]; last.to == drop && last.row+last.rows == c.row {
+			last.rows += c.rows
 			return changes
 		}
 	}
-	return append(changes, change{row, 1, to})
+	return append(changes, c)
 }
 
 // between are the changes of the rows from one to another. Runs of rows that are left out are cut where they begin or end outside.
@@ -171,7 +171,6 @@ func (in *Input) plan(ctx context.Context, keep []int) (*plan, error) {
 	if err := pl.decode(ctx); err != nil {
 		return nil, err
 	}
-	log.Reserve(pl.turns.keys)
 	if in.Base != nil {
 		p.groups = make([][]change, in.Base.Groups())
 	}
@@ -179,6 +178,7 @@ func (in *Input) plan(ctx context.Context, keep []int) (*plan, error) {
 		if pl.turns.at > 0 {
 			log.Restart()
 		}
+		log.Reserve(pl.turns.keys)
 		if err := pl.turn(ctx, blocks); err != nil {
 			return nil, err
 		}
@@ -337,11 +337,16 @@ func (p *plan) decode(ctx context.Context, target *schema.Message, leaves []int,
 			}
 		}
 	}
+	return columnsOf(leaves, vectors), nil
+}
+
+// columnsOf are columns of records by leaf.
+func columnsOf(leaves []int, vectors []*column.Vector) map[int]*recordColumn {
 	out := make(map[int]*recordColumn, len(leaves))
 	for i, l := range leaves {
 		out[l] = &recordColumn{vector: vectors[i], index: column.NewIndex(vectors[i])}
 	}
-	return out, nil
+	return out
 }
 
 func (pl *planner) deletes(block int, b *batch) error {
@@ -442,11 +447,7 @@ func (pl *planner) look(b *batch, from, to int) (*rowView, error) {
 	if err := b.data.AppendColumns(pl.looked, pass); err != nil {
 		return nil, err
 	}
-	columns := make(map[int]*recordColumn, len(pl.want))
-	for i, l := range pl.want {
-		columns[l] = &recordColumn{vector: pl.looked[i], index: column.NewIndex(pl.looked[i])}
-	}
-	return &rowView{columns: columns}, nil
+	return &rowView{columns: columnsOf(pl.want, pl.looked)}, nil
 }
 
 // addRecords folds some records of a block: record i is row i+shift of the view.
@@ -566,7 +567,7 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 			dropped = !ok || !pl.wanted(string(v))
 		}
 		if pl.elsewhere(rows.get) {
-			out = appendChange(out, i, drop)
+			out = appendChange(out, change{i, 1, drop})
 			continue
 		}
 		to, changed := int32(0), false
@@ -575,9 +576,9 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 		}
 		switch {
 		case changed:
-			out = appendChange(out, i, to)
+			out = appendChange(out, change{i, 1, to})
 		case dropped:
-			out = appendChange(out, i, drop)
+			out = appendChange(out, change{i, 1, drop})
 		}
 	}
 	return out, rows.err

@@ -437,105 +437,87 @@ var errBroken = errors.New("broken promise")
 
 // lines reads a Parquet file: a line for each row.
 func lines(file []byte) ([]string, error) {
-	f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		return nil, err
-	}
 	out := []string{}
-	for _, g := range f.RowGroups() {
+	err := eachRow(file, func(_ int, r parquet.Row) error {
+		var b strings.Builder
+		for _, v := range r {
+			fmt.Fprintf(&b, "%d.%d.%d:", v.Column(), v.RepetitionLevel(), v.DefinitionLevel())
+			if !v.IsNull() {
+				fmt.Fprintf(&b, "%x", v.Bytes())
+			}
+			b.WriteByte(' ')
+		}
+		out = append(out, b.String())
+		return nil
+	})
+	return out, err
+}
+
+// eachRow gives the rows of a file, with the number of their row group.
+func eachRow(file []byte, f func(group int, r parquet.Row) error) error {
+	from, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return err
+	}
+	for group, g := range from.RowGroups() {
 		rows := g.Rows()
 		buf := make([]parquet.Row, 100)
 		for {
 			n, err := rows.ReadRows(buf)
 			for _, r := range buf[:n] {
-				var b strings.Builder
-				for _, v := range r {
-					fmt.Fprintf(&b, "%d.%d.%d:", v.Column(), v.RepetitionLevel(), v.DefinitionLevel())
-					if !v.IsNull() {
-						fmt.Fprintf(&b, "%x", v.Bytes())
-					}
-					b.WriteByte(' ')
+				if err := f(group, r); err != nil {
+					return errors.Join(err, rows.Close())
 				}
-				out = append(out, b.String())
 			}
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
-				return nil, errors.Join(err, rows.Close())
+				return errors.Join(err, rows.Close())
 			}
 		}
 		if err := rows.Close(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// checkFooter compares what the footer says of the columns with their values: readers skip rows by it.
-func checkFooter(file []byte) error {
-	f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		return err
-	}
-	footer, err := pqfile.Open(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		return err
-	}
-	for number, g := range f.RowGroups() {
-		for leaf, c := range g.ColumnChunks() {
-			st, path := &footer.Column(number, leaf).Statistics, footer.Schema.Leaves[leaf].Path
-			nulls := int64(0)
-			err := eachValue(c, func(v parquet.Value) error {
-				if v.IsNull() {
-					nulls++
-					return nil
-				}
-				if v.Kind() != parquet.ByteArray || st.MaxValue == nil {
-					return nil
-				}
-				if b := v.ByteArray(); bytes.Compare(b, st.MinValue) < 0 || bytes.Compare(b, st.MaxValue) > 0 {
-					return fmt.Errorf("row group %d, column %v: a value %q, the footer says from %q to %q", number, path, b, st.MinValue, st.MaxValue)
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			if st.NullCount.Valid && st.NullCount.V != nulls {
-				return fmt.Errorf("row group %d, column %v: %d nulls, the footer says %d", number, path, nulls, st.NullCount.V)
-			}
+			return err
 		}
 	}
 	return nil
 }
 
-func eachValue(c parquet.ColumnChunk, f func(v parquet.Value) error) error {
-	pages := c.Pages()
-	defer pages.Close()
-	buf := make([]parquet.Value, 100)
-	for {
-		p, err := pages.ReadPage()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		values := p.Values()
-		for err == nil {
-			var n int
-			n, err = values.ReadValues(buf)
-			for _, v := range buf[:n] {
-				if err := f(v); err != nil {
-					return err
-				}
+// checkFooter compares what the footer says of the columns with their values: readers skip rows by it.
+func checkFooter(file []byte) error {
+	footer, err := pqfile.Open(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return err
+	}
+	nulls := map[[2]int]int64{} // by row group and leaf
+	err = eachRow(file, func(group int, r parquet.Row) error {
+		for _, v := range r {
+			st := &footer.Column(group, v.Column()).Statistics
+			if v.IsNull() {
+				nulls[[2]int{group, v.Column()}]++
+				continue
+			}
+			if v.Kind() != parquet.ByteArray || st.MaxValue == nil {
+				continue
+			}
+			if b := v.ByteArray(); bytes.Compare(b, st.MinValue) < 0 || bytes.Compare(b, st.MaxValue) > 0 {
+				return fmt.Errorf("row group %d, column %v: a value %q, the footer says from %q to %q",
+					group, footer.Schema.Leaves[v.Column()].Path, b, st.MinValue, st.MaxValue)
 			}
 		}
-		if !errors.Is(err, io.EOF) {
-			return err
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for group := range footer.Groups() {
+		for i, leaf := range footer.Schema.Leaves {
+			if said := footer.Column(group, i).Statistics.NullCount; said.Valid && said.V != nulls[[2]int{group, i}] {
+				return fmt.Errorf("row group %d, column %v: %d nulls, the footer says %d", group, leaf.Path, nulls[[2]int{group, i}], said.V)
+			}
 		}
 	}
+	return nil
 }
 
 // linesOf are rows as lines gives them.

@@ -97,11 +97,7 @@ func (t *turns) join(p *plan) {
 		slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.row, b.row) })
 		joined := changes[:0]
 		for _, c := range changes {
-			if n := len(joined); n > 0 && c.to == drop && joined[n-1].to == drop && joined[n-1].end() == int(c.row) {
-				joined[n-1].rows += c.rows
-				continue
-			}
-			joined = append(joined, c)
+			joined = appendChange(joined, c)
 		}
 		p.groups[g] = joined
 	}
