@@ -52,9 +52,9 @@ func (a *avroContent) appendColumns(dst []*column.Vector, p Pass) error {
 	}
 	for i, l := range p.Leaves {
 		if k := c.sinks[l]; k.cast == nil {
-			k.reserve(dst[i], p.All)
+			k.reserve(dst[i], rows, p.All)
 		} else {
-			k.reserve(&column.Vector{}, Expected{rows, a.size()})
+			k.reserve(&column.Vector{}, rows, Expected{rows, a.size()})
 		}
 	}
 	whole := true
@@ -65,8 +65,8 @@ func (a *avroContent) appendColumns(dst []*column.Vector, p Pass) error {
 		return err
 	}
 	for _, n := range c.bulk {
-		for range rows {
-			n.sink.level(0, n.def)
+		for row := range rows {
+			n.sink.absent(row, 0, n.def)
 		}
 	}
 	for i, l := range p.Leaves {
@@ -147,6 +147,7 @@ func (a *avroContent) decode(program []step, only []int32, whole bool) error {
 		if err != nil {
 			return fmt.Errorf("log block at byte %d, record %d: %w", a.block.Offset, i, err)
 		}
+		d.row++
 	}
 	return w.end()
 }

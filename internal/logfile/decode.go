@@ -11,6 +11,7 @@ import (
 type decoder struct {
 	buf  []byte // up to the end of the record
 	base int64  // of buf in the file
+	row  int    // of those that are decoded
 	err  error
 }
 
@@ -66,7 +67,7 @@ func (d *decoder) run(steps []step, p int, rep uint8) int {
 		case inArray:
 			p = d.array(s, p, rep)
 		case addNulls:
-			addEntries(s.nulls, rep)
+			d.absent(s.nulls, rep)
 		case skipUnion:
 			p = d.union(s, p)
 		default: // skipped above
@@ -87,18 +88,18 @@ func (d *decoder) null(s *step, p int, rep uint8) int {
 		d.err = fmt.Errorf("%w: column %s: at byte %d: a null where the view's schema can't hold one", schema.ErrInvalid, s.names[0], d.base+int64(p))
 		return -1
 	case s.sink != nil:
-		s.sink.level(rep, s.nullDef)
+		s.sink.absent(d.row, rep, s.nullDef)
 	case s.nulled != nil:
 		s.nulled[0].Nulls++
 	default:
-		addEntries(s.nulls, rep)
+		d.absent(s.nulls, rep)
 	}
 	return p + 1
 }
 
-func addEntries(nulls []nullEntry, rep uint8) {
+func (d *decoder) absent(nulls []nullEntry, rep uint8) {
 	for _, n := range nulls {
-		n.sink.level(rep, n.def)
+		n.sink.absent(d.row, rep, n.def)
 	}
 }
 
@@ -167,19 +168,17 @@ func (d *decoder) bytes(s *step, p int, rep uint8) int {
 		return -1
 	}
 	k := s.sink
-	k.add(d.buf[q : q+n])
+	k.add(d.buf, q, n, d.row)
 	k.off = append(k.off, uint32(len(k.buf)))
-	k.values++
-	k.level(rep, k.leaf.MaxDef)
+	if k.leaf.MaxRep > 0 {
+		k.level(rep, k.leaf.MaxDef)
+	}
 	return q + n
 }
 
 func (d *decoder) number(s *step, p int, rep uint8) int {
-	var v int64
-	q := p + 1
-	if b := d.buf; p < len(b) && b[p] < 0x80 {
-		v = int64(b[p]>>1) ^ -int64(b[p]&1)
-	} else if v, q = varint(b, p); q < 0 {
+	v, q := number(d.buf, p)
+	if q < 0 {
 		return d.fail(p, s, "expected a number")
 	}
 	k := s.sink
@@ -191,8 +190,9 @@ func (d *decoder) number(s *step, p int, rep uint8) int {
 		}
 		k.buf = binary.LittleEndian.AppendUint32(k.buf, uint32(v))
 	}
-	k.values++
-	k.level(rep, k.leaf.MaxDef)
+	if k.leaf.MaxRep > 0 {
+		k.level(rep, k.leaf.MaxDef)
+	}
 	return q
 }
 
@@ -212,10 +212,11 @@ func (d *decoder) fixed(s *step, p int, rep uint8) int {
 	case 8:
 		k.buf = binary.LittleEndian.AppendUint64(k.buf, binary.LittleEndian.Uint64(b))
 	default:
-		k.add(b[:s.width])
+		k.add(d.buf, p, s.width, d.row)
 	}
-	k.values++
-	k.level(rep, k.leaf.MaxDef)
+	if k.leaf.MaxRep > 0 {
+		k.level(rep, k.leaf.MaxDef)
+	}
 	return p + s.width
 }
 
@@ -229,10 +230,11 @@ func (d *decoder) enum(s *step, p int, rep uint8) int {
 	if most := columnBound(k.all.Bytes); int64(len(k.buf)+len(s.symbols[v])) > most {
 		return d.fail(p, s, "a column of more than %d bytes", most)
 	}
-	k.add(s.symbols[v])
+	k.add(s.symbols[v], 0, len(s.symbols[v]), d.row)
 	k.off = append(k.off, uint32(len(k.buf)))
-	k.values++
-	k.level(rep, k.leaf.MaxDef)
+	if k.leaf.MaxRep > 0 {
+		k.level(rep, k.leaf.MaxDef)
+	}
 	return q
 }
 
@@ -269,7 +271,7 @@ func (d *decoder) array(s *step, p int, rep uint8) int {
 		}
 	}
 	if first {
-		addEntries(s.empty, rep)
+		d.absent(s.empty, rep)
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package logfile
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 
@@ -16,7 +17,10 @@ type sink struct {
 	rep, def []byte
 	buf      []byte
 	off      []uint32
-	values   int
+	// entries and values are what it held before this block, taken the rows that it gets of it.
+	entries, values, taken int
+	// rows are the levels of this block's rows, where each has one entry: those of values, until a null is met.
+	rows []byte
 	// fed says that a step reads values into it.
 	fed bool
 	// longest is the length of the longest symbol of an enum.
@@ -25,64 +29,98 @@ type sink struct {
 	all Expected
 }
 
+// level adds an entry of a row, which may have many.
 func (s *sink) level(rep, def uint8) {
-	if s.leaf.MaxDef > 0 {
-		s.def = append(s.def, def)
-	}
-	if s.leaf.MaxRep > 0 {
-		s.rep = append(s.rep, rep)
-	}
+	s.rep = append(s.rep, rep)
+	s.def = append(s.def, def)
 }
 
-// add appends the bytes of a value.
-func (s *sink) add(b []byte) {
-	n := len(s.buf)
-	if len(b) > cap(s.buf)-n {
-		s.grow(len(b))
+// absent says that a row, or an entry of it, has no value.
+func (s *sink) absent(row int, rep, def uint8) {
+	if s.leaf.MaxRep == 0 {
+		s.rows[row] = def
+		return
 	}
-	s.buf = s.buf[:n+len(b)]
-	copy(s.buf[n:], b)
+	s.level(rep, def)
 }
 
-// grow makes room for n bytes more: for all rows to come, if they are like those before.
-func (s *sink) grow(n int) {
+// short is how many bytes are copied in one at most, whether all of them are meant or not.
+const short = 32
+
+// add appends the n bytes at q as a value of a row. What lies behind b, up to its capacity, may be read.
+func (s *sink) add(b []byte, q, n, row int) {
+	at := len(s.buf)
+	if n > cap(s.buf)-at {
+		s.grow(n, row)
+	}
+	if n <= short && short <= cap(b)-q && short <= cap(s.buf)-at {
+		*(*[short]byte)(s.buf[at : at+short]) = *(*[short]byte)(b[q : q+short])
+		s.buf = s.buf[:at+n]
+		return
+	}
+	s.buf = s.buf[:at+n]
+	copy(s.buf[at:], b[q:])
+}
+
+// grow makes room for n bytes more, after so many rows of the block: for all rows to come, if they are like those before.
+func (s *sink) grow(n, row int) {
 	need := len(s.buf) + n
 	want := max(2*need, 64)
 	const enough = 64 // rows to judge by
-	if done := len(s.def); done >= enough && done < s.all.Rows {
+	if done := s.entries + row; s.leaf.MaxRep == 0 && done >= enough && done < s.all.Rows {
 		want = max(min(int(float64(need)/float64(done)*float64(s.all.Rows)*1.06), int(s.all.Bytes)), need+need/4)
 	}
 	s.buf = append(make([]byte, 0, want), s.buf...)
 }
 
-// reserve takes what is there already, and makes room for an entry in each row.
-func (s *sink) reserve(there *column.Vector, all Expected) {
-	s.all = all
-	s.rep, s.def, s.buf, s.off, s.values = there.Rep, there.Def, there.Buf, there.Off, there.Values()
-	rows := all.Rows
-	if s.leaf.MaxRep > 0 {
-		rows = 0 // who knows how long lists are
-	}
-	if s.leaf.MaxDef > 0 {
-		s.def = slices.Grow(s.def, max(rows-len(s.def), 0))
+// reserve takes what is there already, and makes room for an entry in each of the block's rows, and in all of them.
+func (s *sink) reserve(there *column.Vector, rows int, all Expected) {
+	s.all, s.taken = all, rows
+	s.rep, s.def, s.buf, s.off, s.entries, s.values = there.Rep, there.Def, there.Buf, there.Off, there.Entries(), there.Values()
+	room := max(all.Rows, s.entries+rows)
+	switch {
+	case s.leaf.MaxRep > 0:
+		room = 0 // who knows how long lists are
+	case s.leaf.MaxDef > 0:
+		s.def = slices.Grow(s.def, room-s.entries)[:s.entries+rows]
+		s.rows = s.def[s.entries:]
+		fill(s.rows, s.leaf.MaxDef)
 	}
 	switch {
 	case !s.fed:
 	case s.leaf.Kind == column.Bytes:
-		if s.off = slices.Grow(s.off, max(rows+1-len(s.off), 1)); len(s.off) == 0 {
+		if s.off = slices.Grow(s.off, max(room+1-len(s.off), 1)); len(s.off) == 0 {
 			s.off = append(s.off, 0)
 		}
 	case s.leaf.Kind == column.Fixed:
-		s.buf = slices.Grow(s.buf, max(min(rows*s.leaf.Size, int(all.Bytes))-len(s.buf), 0))
+		s.buf = slices.Grow(s.buf, max(min(room*s.leaf.Size, int(all.Bytes))-len(s.buf), 0))
 	default:
-		s.buf = slices.Grow(s.buf, max(rows*s.leaf.Width()-len(s.buf), 0))
+		s.buf = slices.Grow(s.buf, max(room*s.leaf.Width()-len(s.buf), 0))
 	}
+}
+
+func fill(b []byte, with byte) {
+	if len(b) == 0 {
+		return
+	}
+	b[0] = with
+	for n := 1; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}
+
+// count is how many values it holds.
+func (s *sink) count() int {
+	if s.leaf.MaxDef == 0 {
+		return s.values + s.taken
+	}
+	return s.values + bytes.Count(s.def[s.entries:], []byte{s.leaf.MaxDef})
 }
 
 // give hands over what the sink collected, in the form of the target's leaf: it adds to dst, or has taken what was there.
 func (s *sink) give(dst *column.Vector) error {
 	v := &column.Vector{Leaf: s.leaf, Rep: s.rep, Def: s.def, Buf: s.buf, Off: s.off}
-	v.SetValues(s.values)
+	v.SetValues(s.count())
 	if s.cast == nil {
 		v.Leaf = s.node.Leaf
 		*dst = *v

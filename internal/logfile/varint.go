@@ -1,5 +1,29 @@
 package logfile
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// number reads what varint reads, without a branch for each of up to eight bytes. What lies behind b, up to its capacity, may be read.
+func number(b []byte, p int) (v int64, next int) {
+	if cap(b)-p < 8 {
+		return varint(b, p)
+	}
+	const more = 0x8080808080808080
+	u := binary.LittleEndian.Uint64(b[p : p+8])
+	last := ^u & more
+	next = p + bits.TrailingZeros64(last)/8 + 1
+	if last == 0 || next > len(b) {
+		return varint(b, p)
+	}
+	u &= (last ^ (last - 1)) &^ more
+	u = u&0x007f007f007f007f | u&0x7f007f007f007f00>>1
+	u = u&0x00003fff00003fff | u&0x3fff00003fff0000>>2
+	u = u&0x000000000fffffff | u&0x0fffffff00000000>>4
+	return int64(u>>1) ^ -int64(u&1), next
+}
+
 // varint reads a zigzag number of Avro at p and gives the position behind it, -1 where there is none.
 func varint[T string | []byte](b T, p int) (v int64, next int) {
 	var u uint64
