@@ -56,7 +56,7 @@ func TestCorpus(t *testing.T) {
 			blocks[b.Type]++
 			switch b.Type {
 			case DeleteBlock:
-				list, err := Deletes(bytes.NewReader(content), b)
+				list, err := listDeletes(content, b)
 				if err != nil {
 					t.Errorf("%s: %v", name, err)
 				}

@@ -1,9 +1,12 @@
 package logfile
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 )
 
@@ -57,8 +60,8 @@ func (v OrderingValue) IsDefault() bool {
 
 // Delete is one entry of a delete block.
 type Delete struct {
-	Key, Partition string
-	// Ordering has a value for each ordering field of the table, or is nil where the writer gave null.
+	Key, Partition []byte
+	// Ordering has a value for each ordering field of the table, or is empty where the writer gave null.
 	Ordering []OrderingValue
 }
 
@@ -66,71 +69,100 @@ type Delete struct {
 // written by releases older than 0.12.
 const deleteVersion = 3
 
-// Deletes reads the content of a delete block.
+const deleteHeadLen = 8
+
+// Deletes reads the content of a delete block. Each entry is valid until the next. An error ends it.
 //
 //	bytes  field
 //	    4  version, 3
 //	    4  length
 //	    n  an Avro record with one field, an array of {recordKey, partitionPath, orderingVal}
-func Deletes(r io.ReaderAt, b Block) ([]Delete, error) {
-	if b.Type != DeleteBlock {
-		return nil, fmt.Errorf("%w: log block at byte %d: a %v block has no deletes", ErrUnsupported, b.Offset, b.Type)
-	}
-	buf, err := readContent(r, &b)
-	if err != nil {
-		return nil, err
-	}
-	if len(buf) < 8 {
-		return nil, corrupt(b.ContentOffset, "expected the version and length of deletes, the content of the block at %d has %d bytes", b.Offset, len(buf))
-	}
-	if v := int32(binary.BigEndian.Uint32(buf)); v != deleteVersion {
-		if v == 1 || v == 2 {
-			return nil, fmt.Errorf("%w: log block at byte %d: deletes of version %d, serialised by Kryo", ErrUnsupported, b.Offset, v)
+func Deletes(r io.ReaderAt, b Block) iter.Seq2[Delete, error] {
+	return func(yield func(Delete, error) bool) {
+		if err := openDeletes(r, &b); err != nil {
+			yield(Delete{}, err)
+			return
 		}
-		return nil, corrupt(b.ContentOffset, "expected version %d of a delete block, found %d", deleteVersion, v)
+		d := deleteReader{w: newRecordWindow(r, &b, nil)}
+		entries := 0
+		d.blocks(func() {
+			if d.entry(); d.err != nil {
+				return
+			}
+			if entries++; !yield(d.out, nil) {
+				d.err = errStopped
+			}
+		})
+		if d.err == nil && d.w.left() > 0 {
+			d.fail("the end of the block")
+		}
+		if d.err != nil && !errors.Is(d.err, errStopped) {
+			yield(Delete{}, fmt.Errorf("delete block at byte %d, entry %d: %w", b.Offset, entries, d.err))
+		}
 	}
-	if n := int32(binary.BigEndian.Uint32(buf[4:])); int64(n) != int64(len(buf)-8) {
-		return nil, corrupt(b.ContentOffset+4, "expected deletes of %d bytes, found the length %d", len(buf)-8, n)
-	}
-	d := deleteReader{text: string(buf), p: 8, base: b.ContentOffset}
-	d.values = make([]OrderingValue, 0, 16)
-	d.blocks(func() { d.entry() })
-	if d.err == nil && d.p != len(d.text) {
-		d.fail("the end of the block")
-	}
-	if d.err != nil {
-		return nil, fmt.Errorf("delete block at byte %d, entry %d: %w", b.Offset, len(d.out), d.err)
-	}
-	return d.out, nil
 }
+
+// openDeletes looks at what comes before the entries.
+func openDeletes(r io.ReaderAt, b *Block) error {
+	if b.Type != DeleteBlock {
+		return fmt.Errorf("%w: log block at byte %d: a %v block has no deletes", ErrUnsupported, b.Offset, b.Type)
+	}
+	if b.ContentLength < deleteHeadLen {
+		return corrupt(b.ContentOffset, "expected the version and length of deletes, the content of the block at %d has %d bytes", b.Offset, b.ContentLength)
+	}
+	head := make([]byte, deleteHeadLen)
+	if err := readFull(r, head, b.ContentOffset); err != nil {
+		return err
+	}
+	if v := int32(binary.BigEndian.Uint32(head)); v != deleteVersion {
+		if v == 1 || v == 2 {
+			return fmt.Errorf("%w: log block at byte %d: deletes of version %d, serialised by Kryo", ErrUnsupported, b.Offset, v)
+		}
+		return corrupt(b.ContentOffset, "expected version %d of a delete block, found %d", deleteVersion, v)
+	}
+	if n, left := int32(binary.BigEndian.Uint32(head[4:])), b.ContentLength-deleteHeadLen; int64(n) != left {
+		return corrupt(b.ContentOffset+4, "expected deletes of %d bytes, found the length %d", left, n)
+	}
+	return nil
+}
+
+// errStopped says that nobody asks for more entries.
+var errStopped = errors.New("stopped")
 
 // deleteReader decodes Avro values. Its error sticks: after one, everything reads as zero.
 type deleteReader struct {
-	text string // the whole content; keys are parts of it
-	p    int
-	base int64 // of text in the file
-	err  error
-
-	out    []Delete
-	values []OrderingValue // the orderings of many deletes, in one piece of memory
+	w   *recordWindow
+	err error
+	out Delete // the current entry, whose memory the next one gets
 }
 
 func (d *deleteReader) fail(expected string) {
 	if d.err == nil {
-		d.err = corrupt(d.base+int64(d.p), "expected %s", expected)
+		d.err = corrupt(d.at(), "expected %s", expected)
 	}
 }
 
+// at is the position in the file.
+func (d *deleteReader) at() int64 { return d.w.at + int64(d.w.p) }
+
+// ahead sees that the next n bytes are there, or as many as are left.
+func (d *deleteReader) ahead(n int64) bool {
+	if d.err == nil {
+		d.err = d.w.fill(int(min(n, d.w.left())))
+	}
+	return d.err == nil
+}
+
 func (d *deleteReader) long(what string) int64 {
-	if d.err != nil {
+	if !d.ahead(binary.MaxVarintLen64) {
 		return 0
 	}
-	v, next := varint(d.text, d.p)
+	v, next := varint(d.w.buf, d.w.p)
 	if next < 0 {
 		d.fail(what)
 		return 0
 	}
-	d.p = next
+	d.w.p = next
 	return v
 }
 
@@ -142,20 +174,24 @@ func (d *deleteReader) int(what string) int64 {
 	return v
 }
 
-func (d *deleteReader) take(n int64, what string) string {
+// take gives the next n bytes, valid until the next call.
+func (d *deleteReader) take(n int64, what string) []byte {
 	if d.err != nil {
-		return ""
+		return nil
 	}
-	if n < 0 || n > int64(len(d.text)-d.p) {
-		d.fail(fmt.Sprintf("%s, found one of %d bytes with %d left", what, n, len(d.text)-d.p))
-		return ""
+	if n < 0 || n > d.w.left() {
+		d.fail(fmt.Sprintf("%s, found one of %d bytes with %d left", what, n, d.w.left()))
+		return nil
 	}
-	s := d.text[d.p:][:n]
-	d.p += int(n)
-	return s
+	if !d.ahead(n) {
+		return nil
+	}
+	b := d.w.buf[d.w.p:][:n]
+	d.w.p += int(n)
+	return b
 }
 
-func (d *deleteReader) bytes(what string) string { return d.take(d.long("the length of "+what), what) }
+func (d *deleteReader) bytes(what string) []byte { return d.take(d.long(what), what) }
 
 // optional reads the branch of a union with null in front.
 func (d *deleteReader) optional(what string) bool {
@@ -173,42 +209,42 @@ func (d *deleteReader) optional(what string) bool {
 func (d *deleteReader) blocks(item func()) {
 	for d.err == nil {
 		n := d.long("the count of an array")
-		end := -1
+		end := int64(-1)
 		if n < 0 {
 			size := d.long("the size of an array")
-			if n = -n; size < 0 || size > int64(len(d.text)-d.p) {
+			if n = -n; size < 0 || size > d.w.left() {
 				d.fail("the size of an array")
 				return
 			}
-			end = d.p + int(size)
+			end = d.at() + size
 		}
 		if n == 0 {
 			return
 		}
-		if n < 0 || n > int64(len(d.text)-d.p) {
-			d.fail(fmt.Sprintf("an array, found one of %d items with %d bytes left", n, len(d.text)-d.p))
+		if n < 0 || n > d.w.left() {
+			d.fail(fmt.Sprintf("an array, found one of %d items with %d bytes left", n, d.w.left()))
 			return
 		}
 		for ; n > 0 && d.err == nil; n-- {
 			item()
 		}
-		if end >= 0 && end != d.p {
-			d.fail(fmt.Sprintf("the end of an array's part at byte %d", d.base+int64(end)))
+		if end >= 0 && end != d.at() {
+			d.fail(fmt.Sprintf("the end of an array's part at byte %d", end))
 		}
 	}
 }
 
 func (d *deleteReader) entry() {
-	var e Delete
+	e := &d.out
+	*e = Delete{e.Key[:0], e.Partition[:0], e.Ordering[:0]}
 	if !d.optional("a record key") {
 		d.fail("a record key")
 		return
 	}
-	e.Key = d.bytes("a record key")
+	e.Key = append(e.Key, d.bytes("a record key")...)
 	if d.optional("a partition path") {
-		e.Partition = d.bytes("a partition path")
+		e.Partition = append(e.Partition, d.bytes("a partition path")...)
 	}
-	from := len(d.values)
 	switch k := d.kind(); k {
 	case NullOrdering:
 	case arrayOrdering:
@@ -218,13 +254,6 @@ func (d *deleteReader) entry() {
 	default:
 		d.value(k)
 	}
-	if d.err != nil {
-		return
-	}
-	if len(d.values) > from {
-		e.Ordering = d.values[from:len(d.values):len(d.values)]
-	}
-	d.out = append(d.out, e)
 }
 
 func (d *deleteReader) kind() OrderingKind {
@@ -249,7 +278,7 @@ func (d *deleteReader) value(k OrderingKind) {
 	v := OrderingValue{Kind: k}
 	switch k {
 	case BoolOrdering:
-		if b := d.take(1, "a boolean"); b != "" {
+		if b := d.take(1, "a boolean"); b != nil {
 			v.Int = int64(b[0])
 		}
 		if v.Int > 1 {
@@ -260,18 +289,18 @@ func (d *deleteReader) value(k OrderingKind) {
 	case LongOrdering, TimeMicrosOrdering, TimestampMicrosOrdering:
 		v.Int = d.long("a long")
 	case FloatOrdering:
-		if b := d.take(4, "a float"); b != "" {
-			v.Float = float64(math.Float32frombits(binary.LittleEndian.Uint32([]byte(b))))
+		if b := d.take(4, "a float"); b != nil {
+			v.Float = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
 		}
 	case DoubleOrdering:
-		if b := d.take(8, "a double"); b != "" {
-			v.Float = math.Float64frombits(binary.LittleEndian.Uint64([]byte(b)))
+		if b := d.take(8, "a double"); b != nil {
+			v.Float = math.Float64frombits(binary.LittleEndian.Uint64(b))
 		}
 	case BytesOrdering, TextOrdering, DecimalOrdering:
-		v.Bytes = []byte(d.bytes("an ordering value"))
+		v.Bytes = bytes.Clone(d.bytes("an ordering value"))
 	case NullOrdering, arrayOrdering, unionEnd:
 	}
 	if d.err == nil {
-		d.values = append(d.values, v)
+		d.out.Ordering = append(d.out.Ordering, v)
 	}
 }

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/linkedin/goavro/v2"
+
+	"github.com/hudifs/hudifs/internal/hostiletest"
 )
 
 // deleteSchema is HoodieDeleteRecordList as release 1.1 has it, after its hudi-common: HoodieDeleteRecord.avsc.
@@ -51,7 +54,18 @@ func readDeletes(t testing.TB, file []byte) ([]Delete, error) {
 	if err != nil || len(log.Blocks) != 1 {
 		t.Fatalf("%v, %v", log, err)
 	}
-	return Deletes(bytes.NewReader(file), log.Blocks[0])
+	return listDeletes(file, log.Blocks[0])
+}
+
+// listDeletes keeps all entries of a block.
+func listDeletes(file []byte, b Block) (list []Delete, err error) {
+	for d, err := range Deletes(bytes.NewReader(file), b) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Delete{append([]byte(nil), d.Key...), append([]byte(nil), d.Partition...), append([]OrderingValue(nil), d.Ordering...)})
+	}
+	return list, nil
 }
 
 func TestDeletes(t *testing.T) {
@@ -89,10 +103,10 @@ func TestDeletes(t *testing.T) {
 	for i, c := range cases {
 		key := strings.Repeat("k", i+1)
 		partition := map[string]any{"string": "p=1"}
-		d := Delete{Key: key, Partition: "p=1", Ordering: c.want}
+		d := Delete{Key: []byte(key), Partition: []byte("p=1"), Ordering: c.want}
 		record := map[string]any{"recordKey": map[string]any{"string": key}, "partitionPath": partition, "orderingVal": c.ordering}
 		if i == 0 {
-			record["partitionPath"], d.Partition = nil, ""
+			record["partitionPath"], d.Partition = nil, nil
 		}
 		list, want = append(list, record), append(want, d)
 	}
@@ -155,5 +169,50 @@ func TestDeletesErrors(t *testing.T) {
 	}
 	if _, err := readDeletes(t, instantBlock("1")); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("a data block: %v", err)
+	}
+}
+
+// Entries are read through a window: where it ends in the middle of one, and where one is longer, they come as they are. None of them stays in memory.
+func TestManyDeletes(t *testing.T) {
+	const entries = 200_000
+	lengthOf := func(i int) int {
+		if i%50_000 == 17 {
+			return recordsAtOnce + i
+		}
+		return i % 97
+	}
+	keyOf := func(i int) string { return fmt.Sprintf("key-%d-%s", i, strings.Repeat("x", lengthOf(i))) }
+	payload := binary.AppendVarint(nil, entries)
+	for i := range entries {
+		for _, text := range []string{keyOf(i), "p=1"} {
+			payload = append(binary.AppendVarint(append(payload, 2), int64(len(text))), text...)
+		}
+		payload = binary.AppendVarint(binary.AppendVarint(payload, int64(LongOrdering)), int64(i))
+	}
+	file := deleteBlock(3, append(payload, 0))
+	log, err := scanBytes(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, buf := 0, make([]byte, 32)
+	hostiletest.Allocates(t, int64(len(file))/4, func() {
+		for d, err := range Deletes(bytes.NewReader(file), log.Blocks[0]) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(d.Ordering) != 1 || d.Ordering[0].Int != int64(next) || bytes.Count(d.Key, []byte("x")) != lengthOf(next) || !bytes.HasPrefix(d.Key, fmt.Appendf(buf[:0], "key-%d-", next)) {
+				t.Fatalf("entry %d: %.40q, %v", next, d.Key, d.Ordering)
+			}
+			next++
+		}
+	})
+	if next != entries {
+		t.Errorf("%d entries", next)
+	}
+	for d, err := range Deletes(bytes.NewReader(file), log.Blocks[0]) {
+		if want := keyOf(0); err != nil || string(d.Key) != want {
+			t.Errorf("%q, %v", d.Key, err)
+		}
+		break
 	}
 }

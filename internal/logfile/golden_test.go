@@ -1,7 +1,6 @@
 package logfile
 
 import (
-	"bytes"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -40,8 +39,8 @@ func TestAnnotated(t *testing.T) {
 	if !rollback.IsRollback() || rollback.Instant() != "20250126040936578" || rollback.Target() != "20250126040826878" {
 		t.Errorf("%+v", rollback)
 	}
-	got, err := Deletes(bytes.NewReader(file), deletes)
-	want := []Delete{{Key: "k1", Partition: "p=0", Ordering: []OrderingValue{{Kind: LongOrdering, Int: 40}}}}
+	got, err := listDeletes(file, deletes)
+	want := []Delete{{Key: []byte("k1"), Partition: []byte("p=0"), Ordering: []OrderingValue{{Kind: LongOrdering, Int: 40}}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}

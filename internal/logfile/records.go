@@ -20,18 +20,6 @@ const (
 	avroVersion   = 3
 )
 
-// readContent reads the whole content of a block.
-func readContent(r io.ReaderAt, b *Block) ([]byte, error) {
-	if b.ContentLength < 0 {
-		return nil, corrupt(b.Offset, "expected a content length, found %d", b.ContentLength)
-	}
-	buf := make([]byte, b.ContentLength)
-	if err := readFull(r, buf, b.ContentOffset); err != nil {
-		return nil, err
-	}
-	return buf, nil
-}
-
 // readAvroCount reads the head alone.
 func readAvroCount(r io.ReaderAt, b *Block) (int, error) {
 	head := make([]byte, min(avroHeadLen, max(b.ContentLength, 0)))

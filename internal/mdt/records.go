@@ -182,13 +182,15 @@ func (r *reader) openLog(ctx, opening context.Context, name string) (log, error)
 
 func (r *reader) block(at io.ReaderAt, b *logfile.Block) error {
 	if b.Type == logfile.DeleteBlock {
-		deletes, err := logfile.Deletes(at, *b)
-		for _, d := range deletes {
+		for d, err := range logfile.Deletes(at, *b) {
 			if err == nil {
-				err = r.show(d.Key, nil)
+				err = r.show(string(d.Key), nil)
+			}
+			if err != nil {
+				return err
 			}
 		}
-		return err
+		return nil
 	}
 	schema, err := r.t.schemas.Parse(b.Offset, b.Schema())
 	if err != nil {

@@ -35,6 +35,14 @@ func TestMemoryOfLargeLogs(t *testing.T) {
 	for size := 0; size < least; size += len(blockOf) {
 		s.logs = append(s.logs, blockOf) // with the same keys: the newest counts
 	}
+	// And so with deletes of the same keys.
+	s.logs = append(s.logs, func() []byte {
+		var deletes []del
+		for i := range least / 160 {
+			deletes = append(deletes, del{key: fmt.Sprintf("key-%09d", i%len(rows))})
+		}
+		return deleteBlock("002", deletes...)
+	}())
 	for i := range rows {
 		rows[i] = rowOf(i+100_000, "003", 50)
 	}

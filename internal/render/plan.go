@@ -350,22 +350,24 @@ func columnsOf(leaves []int, vectors []*column.Vector) map[int]*recordColumn {
 }
 
 func (pl *planner) deletes(block int, b *batch) error {
-	deletes, err := logfile.Deletes(b.reader, *b.block)
-	if err != nil {
-		return err
-	}
-	if pl.positions != nil && len(deletes) != len(pl.positions[block]) {
-		return fmt.Errorf("%w: %d positions for %d deletes", logfile.ErrCorrupt, len(pl.positions[block]), len(deletes))
-	}
+	entries := 0
 	var ordering []byte
-	for i, d := range deletes {
+	for d, err := range logfile.Deletes(b.reader, *b.block) {
+		if err != nil {
+			return err
+		}
 		pl.turns.entry++
-		if pl.in.Keys != nil && !pl.in.Keys[d.Key] {
+		entries++
+		if pl.in.Keys != nil && !pl.in.Keys[string(d.Key)] {
 			continue
 		}
-		key := []byte(d.Key)
+		key := d.Key
 		if pl.positions != nil {
-			key = positionKey(nil, pl.positions[block][i])
+			if entries > len(pl.positions[block]) {
+				break
+			}
+			pl.key = positionKey(pl.key[:0], pl.positions[block][entries-1])
+			key = pl.key
 		}
 		if !pl.turns.has(key) {
 			continue
@@ -377,6 +379,9 @@ func (pl *planner) deletes(block int, b *batch) error {
 			e.Sequence = sequenceOf(d.Ordering[0].Bytes, true)
 		}
 		pl.fold(key, e)
+	}
+	if pl.positions != nil && entries != len(pl.positions[block]) {
+		return fmt.Errorf("%w: %d positions for %d deletes or more", logfile.ErrCorrupt, len(pl.positions[block]), entries)
 	}
 	return nil
 }

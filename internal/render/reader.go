@@ -274,12 +274,11 @@ func (in *Input) LogKeys(ctx context.Context) (map[string]bool, error) {
 			}
 			continue
 		}
-		deletes, err := logfile.Deletes(b.reader, *b.block)
-		if err != nil {
-			return nil, b.wrap(err)
-		}
-		for _, d := range deletes {
-			out[d.Key] = true
+		for d, err := range logfile.Deletes(b.reader, *b.block) {
+			if err != nil {
+				return nil, b.wrap(err)
+			}
+			out[string(d.Key)] = true
 		}
 	}
 	return out, nil
