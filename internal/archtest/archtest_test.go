@@ -30,15 +30,16 @@ const policy = `
 	internal/avro:       -
 	internal/contain:    -
 	internal/hfile:      -
+	internal/spill:      -
 	internal/schema:     internal/column
 	internal/pqfile:     internal/schema internal/column
 	internal/logfile:    internal/hfile internal/pqfile internal/schema internal/column
 	internal/timeline:   storage internal/avro internal/logfile internal/pqfile internal/column internal/lazy
 	internal/fsview:     storage internal/logfile internal/contain
 	internal/bootstrap:  storage internal/avro internal/hfile
-	internal/render:     storage merge internal/contain internal/logfile internal/pqfile internal/schema internal/column
+	internal/render:     storage merge internal/contain internal/logfile internal/pqfile internal/schema internal/column internal/spill
 	internal/changes:    internal/timeline internal/fsview internal/render internal/logfile internal/pqfile internal/schema internal/column
-	internal/rowdiff:    internal/pqfile internal/schema internal/column
+	internal/rowdiff:    internal/pqfile internal/schema internal/column internal/spill
 	internal/mdt:        storage internal/contain internal/avro internal/hfile internal/logfile internal/timeline internal/fsview internal/render internal/lazy
 	hudi:                storage merge internal/contain internal/mdt internal/bootstrap internal/changes internal/rowdiff internal/render internal/fsview internal/timeline internal/schema internal/logfile internal/pqfile internal/lazy
 	views:               storage cache hudi internal/contain internal/lazy

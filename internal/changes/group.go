@@ -153,9 +153,12 @@ func (w *writer) appended(ctx context.Context, s *Step) error {
 	if err != nil {
 		return err
 	}
-	if in.Base, err = w.before(ctx, s, keys); err != nil {
+	base, closeBase, err := w.before(ctx, s, keys)
+	if err != nil {
 		return err
 	}
+	defer closeBase()
+	in.Base = base
 	in.BaseName = "rows before " + s.Path
 	in.Rules.DeletesBase = true
 	if !w.Legacy {
@@ -190,13 +193,13 @@ func (w *writer) appended(ctx context.Context, s *Step) error {
 	})
 }
 
-// before renders rows of the slice that a log file lies on top of: those of some keys.
-func (w *writer) before(ctx context.Context, s *Step, keys map[string]bool) (*pqfile.File, error) {
+// before renders rows of the slice that a log file lies on top of: those of some keys, or all.
+func (w *writer) before(ctx context.Context, s *Step, keys map[string]bool) (base *pqfile.File, closeBase func(), err error) {
 	// Up to table version 7 a log file may have blocks of earlier instants too.
 	slice := Slice{Base: s.Base, Logs: append([]string{path.Base(s.Path)}, s.Earlier...), Until: s.Instant}
 	in, done, err := w.Files.Slice(ctx, slice, w.Target)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer done()
 	in.Keys = keys

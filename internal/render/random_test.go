@@ -358,7 +358,8 @@ func TestLargeLogs(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		read := d.read(rt, t)
+		read, keys := d.read(rt, t), d.logKeys(rt, t)
+		kept := d.keep(rt, t, keys)
 		defer render.DecodeAtOnce(rapid.SampledFrom([]int64{2000, 20_000}).Draw(rt, "at once"))()
 		again, err := d.bytes(t)
 		if err != nil {
@@ -370,15 +371,52 @@ func TestLargeLogs(t *testing.T) {
 		if again := d.read(rt, t); !slices.Equal(again, read) {
 			rt.Errorf("read\n%q, want\n%q", again, read)
 		}
+		if again := d.keep(rt, t, keys); !slices.Equal(again, kept) {
+			rt.Errorf("kept\n%q, want\n%q", again, kept)
+		}
+		if again := d.logKeys(rt, t); again != nil && !maps.Equal(again, keys) {
+			rt.Errorf("keys %v, want %v", again, keys)
+		}
 	})
 }
 
-// read reads what becomes of each row, and the keys of the log.
+// read reads what becomes of each row.
 func (d *drawn) read(rt *rapid.T, t *testing.T) []string {
 	in, err := d.open()
 	if err != nil {
 		rt.Fatal(err)
 	}
+	return readRows(rt, t, in)
+}
+
+// keep keeps the rows that have some keys, and reads them again.
+func (d *drawn) keep(rt *rapid.T, t *testing.T, keys map[string]bool) []string {
+	in, err := d.open()
+	if err != nil {
+		rt.Fatal(err)
+	}
+	in.Keys = keys
+	base, closeBase, err := in.Keep(t.Context())
+	if err != nil {
+		rt.Fatal(err)
+	}
+	defer closeBase()
+	return readRows(rt, t, &render.Input{Target: in.Target, Base: base, BaseName: "kept", Rules: in.Rules, Key: in.Key})
+}
+
+func (d *drawn) logKeys(rt *rapid.T, t *testing.T) map[string]bool {
+	in, err := d.open()
+	if err != nil {
+		rt.Fatal(err)
+	}
+	keys, err := in.LogKeys(t.Context())
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return keys
+}
+
+func readRows(rt *rapid.T, t *testing.T, in *render.Input) []string {
 	r, err := in.Read(t.Context())
 	if err != nil {
 		rt.Fatal(err)
@@ -411,11 +449,7 @@ func (d *drawn) read(rt *rapid.T, t *testing.T) []string {
 		}
 		out = append(out, line)
 	}
-	keys, err := in.LogKeys(t.Context())
-	if err != nil {
-		rt.Fatal(err)
-	}
-	return append(out, slices.Sorted(maps.Keys(keys))...)
+	return out
 }
 
 // All of it holds where columns lie in regions. Each can be made by itself, in any order, and the file has the same bytes as when it is rendered at once.

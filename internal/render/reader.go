@@ -10,6 +10,7 @@ import (
 	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/logfile"
 	"github.com/hudifs/hudifs/internal/pqfile"
+	"github.com/hudifs/hudifs/internal/spill"
 )
 
 // Fate is what the log files of a slice make of a row.
@@ -245,11 +246,11 @@ func (c *rowColumn) load(p page) error {
 	return nil
 }
 
-// LogKeys are the record keys that the log files of the slice have, those of deletes too.
+// LogKeys are the record keys that the log files of the slice have, those of deletes too; nil where they are too many to be in memory.
 func (in *Input) LogKeys(ctx context.Context) (map[string]bool, error) {
 	p := &plan{}
 	blocks, err := in.open(p)
-	if err != nil {
+	if err != nil || entriesOf(blocks)*entryBytes > windowBytes {
 		return nil, err
 	}
 	keys, err := newKeyReader(in.Key, in.Target)
@@ -284,40 +285,25 @@ func (in *Input) LogKeys(ctx context.Context) (map[string]bool, error) {
 	return out, nil
 }
 
-// Keep renders the slice into memory: a base file with the rows that are left of it.
-func (in *Input) Keep(ctx context.Context) (*pqfile.File, error) {
-	b := &memory{}
+// Keep renders the slice for the time being: a base file with the rows that are left of it, in memory if it is not large. close gives it back.
+func (in *Input) Keep(ctx context.Context) (base *pqfile.File, closeFile func(), err error) {
+	b := spill.New(windowBytes)
+	defer func() {
+		if err != nil {
+			_ = b.Close() // the error before counts
+		}
+	}()
 	f := pqfile.NewWriter(b, in.Target)
 	if err := in.chunks(ctx, f); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	size, err := f.Needed()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := f.Finish(size); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return pqfile.Open(b, size)
-}
-
-// memory is a file in memory.
-type memory struct{ bytes []byte }
-
-func (m *memory) WriteAt(p []byte, at int64) (int, error) {
-	if end := int(at) + len(p); end > len(m.bytes) {
-		m.bytes = append(m.bytes, make([]byte, end-len(m.bytes))...)
-	}
-	return copy(m.bytes[at:], p), nil
-}
-
-func (m *memory) ReadAt(p []byte, at int64) (int, error) {
-	if at > int64(len(m.bytes)) {
-		return 0, io.EOF
-	}
-	n := copy(p, m.bytes[at:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
+	base, err = pqfile.Open(b, size)
+	return base, func() { _ = b.Close() }, err // it has no name: nothing is left to be lost
 }

@@ -39,7 +39,16 @@ const (
 // newTurns decides how many there are.
 func newTurns(in *Input, blocks []batch) *turns {
 	t := &turns{count: 1, at: -1, seed: maphash.MakeSeed()}
-	entries := int64(0)
+	entries := entriesOf(blocks)
+	if in.Merger == nil {
+		t.count += int(min(entries*entryBytes/windowBytes, maxTurns-1))
+	}
+	t.keys = int(entries) / t.count
+	return t
+}
+
+// entriesOf is about how many records and deletes blocks have.
+func entriesOf(blocks []batch) (entries int64) {
 	for _, b := range blocks {
 		if b.data != nil {
 			entries += int64(b.data.Rows())
@@ -47,11 +56,7 @@ func newTurns(in *Input, blocks []batch) *turns {
 			entries += b.block.ContentLength / deleteBytes
 		}
 	}
-	if in.Merger == nil {
-		t.count += int(min(entries*entryBytes/windowBytes, maxTurns-1))
-	}
-	t.keys = int(entries) / t.count
-	return t
+	return entries
 }
 
 // next begins a turn, if there is one left.

@@ -5,11 +5,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"io"
 	"math/bits"
 	"os"
 	"slices"
+
+	"github.com/hudifs/hudifs/internal/spill"
 )
 
 // imprint stands for a row: hashes of its key and of its values.
@@ -59,12 +60,9 @@ func (p *imprints) add(more []imprint) error {
 }
 
 func (p *imprints) create() error {
-	f, err := os.CreateTemp("", "hudifs-diff-*")
+	f, err := spill.Create()
 	if err != nil {
 		return err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return errors.Join(err, f.Close())
 	}
 	const buffer = 256 << 10
 	p.file, p.w = f, bufio.NewWriterSize(f, buffer)
