@@ -3,11 +3,13 @@
 
 A question names a folder and an engine: pyarrow, duckdb or polars, or one with "-default" behind it (pandas too), which reads the
 folder as a person would who gives no option. With a golden file the rows, columns and, with pyarrow, the types are compared; with
-"other" the rows of two sources are. Where "other" names no engine, its "dir" is a file of JSON lines.
+"other" the rows of two sources are. Where "other" names no engine, its "dir" is a file of JSON lines. What an engine may answer from
+"footers" alone is compared with the rows, of the first so many files.
 
     {"do": "golden", "engine": "duckdb", "dir": "MNT/latest", "golden": "00.parquet", "ignore": [], "text": []}
     {"do": "same", "engine": "pyarrow", "dir": "MNT/latest", "other": {"engine": "duckdb-default", "dir": "MNT/latest"}, "types": true}
     {"do": "count", "engine": "duckdb", "dir": "MNT/latest"}
+    {"do": "footers", "engine": "datafusion", "dir": "MNT/latest", "files": 2}
     {"do": "query", "sql": "SELECT one row"}
 
 An answer is {"rows": 5, "problems": [...]}, {"values": ["1", "2"]} or {"failed": "why it could not be read"}. Rows are a multiset, columns go
@@ -241,6 +243,47 @@ def lines_as_table(path, schema):
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+# ---- what engines answer from footers
+
+def datafusion_sql(path):
+    import datafusion
+    session = datafusion.SessionContext()
+    session.register_parquet("t", path)
+    return lambda query: session.sql(query).to_arrow_table().column(0)[0].as_py()
+
+
+def duckdb_sql(path):
+    import duckdb
+    session = duckdb.connect()
+    session.read_parquet(path).create_view("t")
+    return lambda query: session.sql(query).fetchall()[0][0]
+
+
+SQL = {"datafusion": datafusion_sql, "duckdb": duckdb_sql}
+
+
+def footers(q, session):
+    """Each question alone: an engine that reads the rows for one of them reads them for all."""
+    problems, rows = [], 0
+    for path in parquet_files(q["dir"])[:q["files"]]:
+        table = pq.ParquetFile(path).read()
+        rows += table.num_rows
+        ask = SQL[q["engine"]](path)
+        session.register("t", table)
+        for field in table.schema:
+            if pa.types.is_nested(field.type):
+                continue
+            column = '"' + field.name.replace('"', '""') + '"'
+            queries = [f"select count({column}) from t", f"select count(*) from t where {column} is null", f"select count(*) from t where {column} is not null"]
+            if not pa.types.is_boolean(field.type) and not pa.types.is_binary(field.type):
+                queries += [f"select min({column}) from t", f"select max({column}) from t"]
+            for query in queries:
+                want, got = session.sql(query).fetchall()[0][0], ask(query)
+                if plain(want) != plain(got):
+                    problems.append(f"{path}: {query}: {got!r}, its rows say {want!r}")
+    return {"rows": rows, "problems": problems}
+
+
 # ---- the questions
 
 def read(name, folder, session):
@@ -251,6 +294,8 @@ def answer(q, session):
     do = q["do"]
     if do == "query":
         return {"values": [str(v) for v in session.sql(q["sql"]).fetchall()[0]]}
+    if do == "footers":
+        return footers(q, session)
     try:
         got = read(q["engine"], q["dir"], session)
     except Uneven as e:

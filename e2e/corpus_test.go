@@ -207,8 +207,22 @@ func testTable(t *testing.T, c caseFile) {
 		return // refused, which the views above judged
 	}
 	t.Run("defaults", func(t *testing.T) { testDefaults(t, m.path("latest")) })
+	t.Run("footers", func(t *testing.T) { testFooters(t, m.path("latest")) })
 	t.Run("commands", func(t *testing.T) { testCommands(t, table, m) })
 	t.Run("twice", func(t *testing.T) { testTwice(t, c, m) })
+}
+
+// testFooters asks engines what they may answer from footers, and holds that against the rows: some take a bound for a value, or a missing number
+// of nulls for none.
+func testFooters(t *testing.T, dir string) {
+	t.Helper()
+	const files = 2
+	for _, engine := range []string{"datafusion", "duckdb"} {
+		a := ask(t, question{Do: "footers", Engine: engine, Dir: dir, Files: files})
+		for _, p := range a.Problems {
+			t.Errorf("%s: %s", engine, p)
+		}
+	}
 }
 
 func testView(t *testing.T, engine string, c caseFile, m mounted, v view) {

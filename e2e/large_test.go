@@ -22,6 +22,12 @@ func largeTable(t *testing.T) string {
 	return table
 }
 
+// TestFootersOfLargeFiles: of files whose columns are made one by one.
+func TestFootersOfLargeFiles(t *testing.T) {
+	needEngines(t)
+	testFooters(t, mount(t, largeTable(t)).path("latest"))
+}
+
 // TestManyReaders: sixty-four at once, on files that are each rendered once for
 // all of them. They wait for each other; nobody fails, and memory stays what it
 // was to be.

@@ -60,7 +60,7 @@ func runAll(m *testing.M) (int, error) {
 	if env.bin, err = binary(); err != nil {
 		return 0, err
 	}
-	if p := filepath.Join(env.root, ".venv", "bin", "python"); exec.Command(p, "-c", "import pyarrow, duckdb, polars, pandas").Run() == nil {
+	if p := filepath.Join(env.root, ".venv", "bin", "python"); exec.Command(p, "-c", "import pyarrow, duckdb, polars, pandas, datafusion").Run() == nil {
 		env.python = p
 	}
 	if _, err := exec.LookPath("fusermount3"); err != nil {

@@ -28,6 +28,7 @@ type question struct {
 	Text   []string  `json:"text,omitempty"`
 	Types  bool      `json:"types,omitempty"`
 	SQL    string    `json:"sql,omitempty"`
+	Files  int       `json:"files,omitempty"`
 	Other  *question `json:"other,omitempty"`
 }
 

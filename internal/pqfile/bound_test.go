@@ -44,7 +44,7 @@ func (w *rewriter) chunk(f *File, group, leaf int, buf *bytes.Buffer) (*Chunk, i
 	}
 	all := column.New(l.Leaf)
 	m := NewMinMax(l.Scalar)
-	m.AddChunk(f, group, leaf)
+	m.AddChunk(f, group, leaf, nil)
 	indexed := false
 	for _, p := range pages {
 		indexed = indexed || p.Dict

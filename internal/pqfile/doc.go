@@ -58,7 +58,8 @@
 // written apart from each other. What readers demand beyond the format, and Footer sees to: the first column is the first in its
 // row group (Spark drops others), no row group is empty, every column has an order (pyarrow), null counts are
 // exact (ClickHouse trusts them, fastparquet makes floats of integers without them), created_by can be parsed (parquet-mr ignores
-// statistics else), minima and maxima are never too narrow and say so where they are not exact.
+// statistics else), minima and maxima are never too narrow: of text they say so where they are not exact, of numbers there are none then (DataFusion
+// answers min and max by them), nor without a number of nulls (which it takes for none).
 //
 // # Editing
 //

@@ -47,7 +47,7 @@ func FuzzOpen(f *testing.F) {
 					t.Fatalf("bound of %d bytes", n)
 				}
 				m := NewMinMax(l.Scalar)
-				m.AddChunk(file, g, i)
+				m.AddChunk(file, g, i, nil)
 				m.statistics(0)
 			}
 		}

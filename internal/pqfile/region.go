@@ -211,7 +211,8 @@ type RegionChunk struct {
 	Rows   int64 // and entries: the column is not repeated
 	// Plain and Indexed say that it may have pages of either kind.
 	Plain, Indexed bool
-	// Nulls is the number of its nulls, less than 0 where that is not known yet.
+	// Nulls is the number of its nulls, less than 0 where that is not known yet. Nothing is said of the column then: readers take bounds without a number
+	// of nulls to mean that there are none (Rust's parquet crate).
 	Nulls int64
 	// MinMax is what is known of its values, nil for nothing.
 	MinMax *MinMax
@@ -223,9 +224,11 @@ func (r *RegionChunk) Chunk() *Chunk {
 	c.meta = ColumnMetaData{
 		Type: physical[r.Leaf.Leaf.Kind], PathInSchema: r.Leaf.Path, Codec: format.Zstd, NumValues: r.Rows,
 		TotalUncompressedSize: r.Region.Size, TotalCompressedSize: r.Region.Size, DataPageOffset: r.Region.Dictionary,
-		Statistics: r.MinMax.statistics(max(r.Nulls, 0)), Encoding: []format.Encoding{format.RLE},
+		Encoding: []format.Encoding{format.RLE},
 	}
-	c.meta.Statistics.NullCount.Valid = r.Nulls >= 0
+	if r.Nulls >= 0 {
+		c.meta.Statistics = r.MinMax.statistics(r.Nulls)
+	}
 	if r.Plain || c.dict {
 		c.meta.Encoding = append(c.meta.Encoding, format.Plain)
 	}

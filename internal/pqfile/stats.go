@@ -49,13 +49,21 @@ func orderOf(s schema.Scalar) order {
 // MinMax gathers what is known about the smallest and largest value of a column chunk: from statistics of chunks that it takes values
 // from, and from values. Readers skip row groups by it, so it may be wider than the values but never narrower; where that can't be
 // known it says nothing.
+//
+// Some readers answer min and max by it, and take a column whose bounds are equal for a constant. They do so with numbers, whatever the flags say that tell
+// whether a bound is exact (Rust's parquet crate reads those of byte arrays alone), so of numbers nothing is said but what is exact.
 type MinMax struct {
 	scalar   schema.Scalar
 	order    order
 	unknown  bool
-	inexact  bool
 	any      bool
-	min, max []byte
+	min, max limit
+}
+
+// limit is the smallest or largest value.
+type limit struct {
+	value []byte
+	loose bool // the chunk may lack it
 }
 
 // NewMinMax is for a chunk without values so far.
@@ -83,12 +91,12 @@ func (m *MinMax) AddVector(v *column.Vector) {
 				hi = b
 			}
 		}
-		m.add(lo, hi)
+		m.add(limit{value: lo}, limit{value: hi})
 	}
 }
 
-// AddRows adds the values of some rows of a vector of plain values.
-func (m *MinMax) AddRows(v *column.Vector, x *column.Index, rows []int32) {
+// AddRows adds the values of some rows of a vector of plain values; sure says that the chunk has all of them.
+func (m *MinMax) AddRows(v *column.Vector, x *column.Index, rows []int32, sure bool) {
 	if m.unknown || m.order == unordered || len(rows) == 0 {
 		return
 	}
@@ -113,13 +121,13 @@ func (m *MinMax) AddRows(v *column.Vector, x *column.Index, rows []int32) {
 		}
 	}
 	if found {
-		m.add(lo, hi)
+		m.add(limit{lo, !sure}, limit{hi, !sure})
 	}
 }
 
 // AddChunk adds the statistics of a chunk, rows of which go into this one. Without statistics nothing can be said any more. Values
-// must be of the same scalar, and be added otherwise if they are not.
-func (m *MinMax) AddChunk(f *File, group, leaf int) {
+// must be of the same scalar, and be added otherwise if they are not. left says what is known of the rows that do not go into it, nil that all do.
+func (m *MinMax) AddChunk(f *File, group, leaf int, left *Left) {
 	c, s := f.Column(group, leaf), f.Schema.Leaves[leaf].Scalar
 	st := &c.Statistics
 	if st.NullCount.Valid && st.NullCount.V == c.NumValues {
@@ -136,30 +144,62 @@ func (m *MinMax) AddChunk(f *File, group, leaf int) {
 		m.unknown = true
 		return
 	}
-	m.inexact = true
-	m.add(lo, hi)
+	// Without a flag bounds of text may have been cut.
+	loose := func(exact thrift.Null[bool], left bool) bool { return left || !exact.V && (exact.Valid || !m.number()) }
+	m.add(limit{lo, loose(st.IsMinExact, left != nil && left.Min)}, limit{hi, loose(st.IsMaxExact, left != nil && left.Max)})
+}
+
+// Left is what is known of the rows that leave a chunk: whether its smallest or largest value may have left with them.
+type Left struct {
+	Min, Max bool
+	bounds   *MinMax
+}
+
+// NewLeft watches the rows that leave a chunk.
+func NewLeft(f *File, group, leaf int) *Left {
+	m := NewMinMax(f.Schema.Leaves[leaf].Scalar)
+	m.AddChunk(f, group, leaf, nil)
+	return &Left{bounds: m, Min: m.unknown, Max: m.unknown}
+}
+
+// Value says that a row with a value leaves.
+func (l *Left) Value(v []byte) {
+	m := l.bounds
+	if m.unknown || !m.any {
+		return
+	}
+	l.Min = l.Min || m.compare(v, m.min.value) <= 0
+	l.Max = l.Max || m.compare(v, m.max.value) >= 0
 }
 
 // Forget says that values were added of which nothing is known.
 func (m *MinMax) Forget() { m.unknown = true }
+
+func (m *MinMax) number() bool { return m.order == signedLE || m.order == float }
 
 func (m *MinMax) fits(b []byte) bool {
 	l := column.Leaf{Kind: m.scalar.Kind, Size: m.scalar.Size}
 	return l.Kind == column.Bytes || len(b) == l.Width()
 }
 
-func (m *MinMax) add(lo, hi []byte) {
-	if m.order == float && (isNaN(lo) || isNaN(hi)) {
+func (m *MinMax) add(lo, hi limit) {
+	if m.order == float && (isNaN(lo.value) || isNaN(hi.value)) {
 		m.unknown = true
 		return
 	}
-	if !m.any || m.compare(lo, m.min) < 0 {
-		m.min = append([]byte{}, lo...) // not nil, even if empty
-	}
-	if !m.any || m.compare(hi, m.max) > 0 {
-		m.max = append([]byte{}, hi...)
-	}
+	m.min.take(lo, !m.any || m.compare(lo.value, m.min.value) < 0, m.compare)
+	m.max.take(hi, !m.any || m.compare(hi.value, m.max.value) > 0, m.compare)
 	m.any = true
+}
+
+// take takes another limit if it is further out, or as far and surer.
+func (l *limit) take(other limit, further bool, compare func(a, b []byte) int) {
+	switch {
+	case further:
+		*l = limit{append([]byte{}, other.value...), other.loose} // not nil, even if empty
+	case !other.loose && compare(other.value, l.value) == 0:
+		l.loose = false
+	}
 }
 
 func (m *MinMax) addSigned(v *column.Vector) {
@@ -181,7 +221,8 @@ func (m *MinMax) addSigned(v *column.Vector) {
 		}
 	}
 	w := v.Leaf.Width()
-	m.add(binary.LittleEndian.AppendUint64(nil, uint64(lo))[:w], binary.LittleEndian.AppendUint64(nil, uint64(hi))[:w])
+	value := func(x int64) limit { return limit{value: binary.LittleEndian.AppendUint64(nil, uint64(x))[:w]} }
+	m.add(value(lo), value(hi))
 }
 
 // addFloats gives up where there is a NaN: whether it counts as the largest value is a matter of the reader.
@@ -196,7 +237,7 @@ func (m *MinMax) addFloats(v *column.Vector) {
 		}
 		lo, hi = min(lo, x), max(hi, x)
 	}
-	m.add(floatBytes(lo, w), floatBytes(hi, w))
+	m.add(limit{value: floatBytes(lo, w)}, limit{value: floatBytes(hi, w)})
 }
 
 func floatOf(b []byte) float64 {
@@ -252,14 +293,17 @@ func signed(b []byte) int64 {
 // statistics states what is known, beside the number of nulls.
 func (m *MinMax) statistics(nulls int64) Statistics {
 	s := Statistics{NullCount: thrift.New(nulls)}
-	if m == nil || m.unknown || !m.any || m.order == unordered || len(m.min) > maxStat || len(m.max) > maxStat {
+	if m == nil || m.unknown || !m.any || m.order == unordered || len(m.min.value) > maxStat || len(m.max.value) > maxStat {
 		return s
 	}
-	s.MinValue, s.MaxValue = m.min, m.max
-	if m.order == float {
-		s.MinValue, s.MaxValue = zero(m.min, math.Copysign(0, -1)), zero(m.max, 0)
+	if m.number() && (m.min.loose || m.max.loose) {
+		return s
 	}
-	s.IsMinExact, s.IsMaxExact = thrift.New(!m.inexact), thrift.New(!m.inexact)
+	s.MinValue, s.MaxValue = m.min.value, m.max.value
+	if m.order == float {
+		s.MinValue, s.MaxValue = zero(s.MinValue, math.Copysign(0, -1)), zero(s.MaxValue, 0)
+	}
+	s.IsMinExact, s.IsMaxExact = thrift.New(!m.min.loose), thrift.New(!m.max.loose)
 	return s
 }
 

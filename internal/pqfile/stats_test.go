@@ -2,6 +2,7 @@ package pqfile
 
 import (
 	"bytes"
+	"fmt"
 	"encoding/binary"
 	"math"
 	"strings"
@@ -104,13 +105,86 @@ func TestMinMaxOfChunks(t *testing.T) {
 	} {
 		mm := NewMinMax(m.Leaves[0].Scalar)
 		mm.AddVector(vectorOf(m.Leaves[0].Scalar, i64(3)))
-		mm.AddChunk(open(c.change), 0, 0)
+		mm.AddChunk(open(c.change), 0, 0, nil)
 		s := mm.statistics(0)
 		if !bytes.Equal(s.MinValue, c.min) || !bytes.Equal(s.MaxValue, c.max) {
 			t.Errorf("%s: %x to %x, expected %x to %x", c.name, s.MinValue, s.MaxValue, c.min, c.max)
 		}
-		if c.min != nil && s.IsMaxExact.V != (c.name == "all null") {
-			t.Errorf("%s: exact %v", c.name, s.IsMaxExact.V)
+	}
+}
+
+// TestBoundsOfNumbersAreExact: nothing is said of numbers where a bound may be wider than the values. Of text it is, and that it is so.
+func TestBoundsOfNumbersAreExact(t *testing.T) {
+	long, text := schema.Scalar{Kind: column.Int64}, schema.Scalar{Kind: column.Bytes, Text: true}
+	value := func(s schema.Scalar, v int64) []byte {
+		if s == text {
+			return fmt.Appendf(nil, "%03d", v)
+		}
+		return i64(v)
+	}
+	for _, s := range []schema.Scalar{long, text} {
+		kind := format.Int64
+		if s == text {
+			kind = format.ByteArray
+		}
+		e := leafElement("c", format.Required, kind, 0)
+		if s == text {
+			e.ConvertedType = thrift.New(deprecated.UTF8)
+			e.LogicalType.Value = &format.StringType{}
+		}
+		data := simpleFile(t, message(t, []element{e}))
+		for _, c := range []struct {
+			name     string
+			inexact  bool // as the chunk, of values from 10 to 20, says
+			left     []int64
+			unknown  bool // which rows left
+			add      int64
+			sure     bool
+			min, max bool // exact
+		}{
+			{name: "all stay", add: 15, sure: true, min: true, max: true},
+			{name: "all stay, inexact before", inexact: true, add: 15, sure: true},
+			{name: "some leave", left: []int64{11, 19}, add: 15, sure: true, min: true, max: true},
+			{name: "the least leaves", left: []int64{11, 10}, add: 15, sure: true, max: true},
+			{name: "the greatest leaves", left: []int64{20}, add: 15, sure: true, min: true},
+			{name: "the greatest leaves, and comes again", left: []int64{20}, add: 20, sure: true, min: true, max: true},
+			{name: "the greatest leaves, and may come again", left: []int64{20}, add: 20, min: true},
+			{name: "a greater one comes", left: []int64{20}, add: 21, sure: true, min: true, max: true},
+			{name: "a greater one may come", left: []int64{11}, add: 21, min: true},
+			{name: "any may have left", unknown: true, add: 15, sure: true},
+			{name: "any may have left, a greater one comes", unknown: true, add: 21, sure: true, max: true},
+		} {
+			f, err := Open(bytes.NewReader(data), int64(len(data)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Meta.RowGroups[0].Columns[0].MetaData.Statistics = Statistics{MinValue: value(s, 10), MaxValue: value(s, 20)}
+			if st := &f.Meta.RowGroups[0].Columns[0].MetaData.Statistics; c.inexact || s == text {
+				st.IsMinExact, st.IsMaxExact = thrift.New(!c.inexact), thrift.New(!c.inexact)
+			}
+			var left *Left
+			if c.left != nil {
+				left = NewLeft(f, 0, 0)
+			}
+			for _, v := range c.left {
+				left.Value(value(s, v))
+			}
+			if c.unknown {
+				left = &Left{Min: true, Max: true}
+			}
+			m, v := NewMinMax(s), vectorOf(s, value(s, c.add))
+			m.AddRows(v, column.NewIndex(v), []int32{0}, c.sure)
+			m.AddChunk(f, 0, 0, left)
+			st := m.statistics(0)
+			if s == long && !(c.min && c.max) {
+				if st.MinValue != nil || st.MaxValue != nil {
+					t.Errorf("%s: from %x to %x", c.name, st.MinValue, st.MaxValue)
+				}
+				continue
+			}
+			if want := value(s, max(c.add, 20)); !bytes.Equal(st.MinValue, value(s, 10)) || !bytes.Equal(st.MaxValue, want) || st.IsMinExact.V != c.min || st.IsMaxExact.V != c.max {
+				t.Errorf("%v, %s: %+v", s.Kind, c.name, st)
+			}
 		}
 	}
 }

@@ -188,7 +188,13 @@ func (l *Layout) known(g *group, leaf *schema.Node, facts logfile.Facts) (*pqfil
 	file, by := g.in.from(leaf)
 	meta := file.Column(g.number, by.Source)
 	r := &pqfile.RegionChunk{Nulls: -1, MinMax: pqfile.NewMinMax(leaf.Scalar)}
-	r.MinMax.AddChunk(file, g.number, by.Source)
+	r.MinMax.AddChunk(file, g.number, by.Source, g.left(leaf))
+	if !g.takesRecords() && len(g.plan.groups[g.number]) == 0 {
+		if r.Nulls = meta.Statistics.NullCount.V; !meta.Statistics.NullCount.Valid {
+			r.Nulls = -1
+		}
+		return r, nil
+	}
 	nulls := int64(-1) // of the records
 	switch {
 	case !g.takesRecords():
@@ -223,7 +229,7 @@ func (g *group) look(leaf *schema.Node, m *pqfile.MinMax) (nulls int64, err erro
 	if !g.plan.large {
 		column := g.records.kept[leaf.Index]
 		taken := g.taken(leaf)
-		m.AddRows(column.vector, column.index, taken)
+		m.AddRows(column.vector, column.index, taken, g.whole())
 		return column.nulls(taken), nil
 	}
 	c := columnWriter{group: g, leaf: leaf}

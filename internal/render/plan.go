@@ -11,6 +11,7 @@ import (
 
 	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/logfile"
+	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/merge"
 )
@@ -106,6 +107,8 @@ type plan struct {
 	// groups has the changes of each row group of the base file, in the order of its rows.
 	groups  [][]change
 	inserts []int32
+	// left watches the base rows of each row group that do not stay.
+	left [][]watched
 	// key is the column by which rows were met, if it is one: a change that leaves a row keeps its value. nil elsewhere.
 	key *schema.Node
 	// kept are columns of all records that were decoded for the plan, by leaf, as far as they are wanted later.
@@ -173,6 +176,7 @@ func (in *Input) plan(ctx context.Context, keep []int) (*plan, error) {
 	}
 	if in.Base != nil {
 		p.groups = make([][]change, in.Base.Groups())
+		p.left = make([][]watched, in.Base.Groups())
 	}
 	for pl.turns.next() {
 		if pl.turns.at > 0 {
@@ -549,7 +553,11 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 		return nil, fmt.Errorf("%w: %s: row group %d of %d rows, of which at most %d can be merged", logfile.ErrUnsupported, in.BaseName, g, n, int64(maxGroupRows))
 	}
 	time := in.Target.Leaf(schema.CommitTime)
-	rows := in.rows(g, pl.wantedOfBase())
+	want, left := pl.wantedOfBase(), pl.watch(g)
+	for _, w := range left {
+		want = append(want, w.leaf)
+	}
+	rows := in.rows(g, want)
 	if pl.versions != nil {
 		pl.versions.base = rows
 	}
@@ -582,11 +590,37 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 		switch {
 		case changed:
 			out = appendChange(out, change{i, 1, to})
+			for _, w := range left {
+				if v, ok := rows.get(w.leaf); ok {
+					w.left.Value(v)
+				}
+			}
 		case dropped:
 			out = appendChange(out, change{i, 1, drop})
 		}
 	}
 	return out, rows.err
+}
+
+// watched is a column of a row group whose rows that do not stay are looked at.
+type watched struct {
+	leaf int
+	left *pqfile.Left
+}
+
+// watch watches the numbers of a row group that readers skip rows by, where the log alone decides which rows stay.
+func (pl *planner) watch(g int) []watched {
+	in, left := pl.in, &pl.plan.left[g]
+	if in.Only != nil || in.Keys != nil || *left != nil {
+		return *left // of earlier turns
+	}
+	for _, leaf := range in.pruning() {
+		n := in.Target.Leaves[leaf]
+		if file, by := in.from(n); n.Leaf.Width() > 0 && by.ValuesKept() && (file == in.Base || in.aligned) {
+			*left = append(*left, watched{leaf, pqfile.NewLeft(file, g, by.Source)})
+		}
+	}
+	return *left
 }
 
 // meet meets a base row with the log.

@@ -28,7 +28,7 @@ import (
 )
 
 // Version numbers the bytes that are rendered: it grows whenever the same slice would give other ones.
-const Version = 5
+const Version = 6
 
 // Input is a file slice, and how it is to be shown.
 type Input struct {
@@ -541,19 +541,35 @@ func (c *columnWriter) minMax() *pqfile.MinMax {
 	m := c.seen
 	if m == nil {
 		m = pqfile.NewMinMax(c.leaf.Scalar)
-		m.AddRows(c.logged.vector, c.logged.index, c.taken(c.leaf))
+		m.AddRows(c.logged.vector, c.logged.index, c.taken(c.leaf), c.whole())
 	}
 	switch {
 	case c.src == nil || c.src.by.Nulls():
 	case c.src.file == c.in.Base || c.in.aligned:
-		m.AddChunk(c.src.file, c.number, c.src.by.Source)
+		m.AddChunk(c.src.file, c.number, c.src.by.Source, c.left(c.leaf))
 	default:
 		m.Forget()
 	}
 	if value, ok := c.in.Fill[c.leaf.Index]; ok {
 		one := column.New(bare(c.leaf.Leaf))
 		one.AppendValue(value)
-		m.AddVector(one)
+		m.AddRows(one, column.NewIndex(one), []int32{0}, false)
 	}
 	return m
+}
+
+// whole tells whether each record that is taken becomes a row as it is.
+func (g *group) whole() bool { return len(g.plan.composites) == 0 }
+
+// left is what is known of the base rows that do not stay as they are.
+func (g *group) left(leaf *schema.Node) *pqfile.Left {
+	if len(g.plan.changes(g.number, leaf)) == 0 {
+		return nil
+	}
+	for _, w := range g.plan.left[g.number] {
+		if w.leaf == leaf.Index {
+			return w.left
+		}
+	}
+	return &pqfile.Left{Min: true, Max: true}
 }

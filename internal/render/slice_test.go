@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -489,26 +491,24 @@ func checkFooter(file []byte) error {
 	if err != nil {
 		return err
 	}
-	nulls := map[[2]int]int64{} // by row group and leaf
+	nulls, values := map[[2]int]int64{}, map[[2]int][]parquet.Value{} // by row group and leaf
 	err = eachRow(file, func(group int, r parquet.Row) error {
 		for _, v := range r {
-			st := &footer.Column(group, v.Column()).Statistics
-			if v.IsNull() {
-				nulls[[2]int{group, v.Column()}]++
-				continue
-			}
-			if v.Kind() != parquet.ByteArray || st.MaxValue == nil {
-				continue
-			}
-			if b := v.ByteArray(); bytes.Compare(b, st.MinValue) < 0 || bytes.Compare(b, st.MaxValue) > 0 {
-				return fmt.Errorf("row group %d, column %v: a value %q, the footer says from %q to %q",
-					group, footer.Schema.Leaves[v.Column()].Path, b, st.MinValue, st.MaxValue)
+			if at := [2]int{group, v.Column()}; v.IsNull() {
+				nulls[at]++
+			} else {
+				values[at] = append(values[at], v.Clone())
 			}
 		}
 		return nil
 	})
 	if err != nil {
 		return err
+	}
+	for at, list := range values {
+		if err := checkBounds(footer, at, list); err != nil {
+			return fmt.Errorf("row group %d, column %v: %w", at[0], footer.Schema.Leaves[at[1]].Path, err)
+		}
 	}
 	for group := range footer.Groups() {
 		for i, leaf := range footer.Schema.Leaves {
@@ -519,6 +519,60 @@ func checkFooter(file []byte) error {
 	}
 	return nil
 }
+
+// checkBounds: bounds cover the values, and are among them where the footer does not say otherwise, which it never does of numbers. They never come without
+// the number of nulls.
+func checkBounds(footer *pqfile.File, at [2]int, values []parquet.Value) error {
+	st := &footer.Column(at[0], at[1]).Statistics
+	if st.MinValue == nil && st.MaxValue == nil {
+		return nil
+	}
+	compare := compareBytes
+	switch values[0].Kind() {
+	case parquet.Boolean, parquet.Int32, parquet.Int64:
+		compare = func(v parquet.Value, bound []byte) int {
+			var b [8]byte
+			copy(b[:], bound)
+			if x := int64(binary.LittleEndian.Uint64(b[:])); len(bound) == 4 {
+				return cmp.Compare(int64(v.Int32()), int64(int32(x)))
+			} else if len(bound) == 8 {
+				return cmp.Compare(v.Int64(), x)
+			}
+			return int(v.Bytes()[0]) - int(bound[0])
+		}
+	case parquet.Float:
+		compare = func(v parquet.Value, bound []byte) int {
+			return cmp.Compare(v.Float(), math.Float32frombits(binary.LittleEndian.Uint32(bound)))
+		}
+	case parquet.Double:
+		compare = func(v parquet.Value, bound []byte) int {
+			return cmp.Compare(v.Double(), math.Float64frombits(binary.LittleEndian.Uint64(bound)))
+		}
+	case parquet.FixedLenByteArray:
+		if footer.Schema.Leaves[at[1]].Scalar.Logical == schema.Decimal {
+			return nil
+		}
+	case parquet.ByteArray, parquet.Int96:
+	}
+	number := values[0].Kind() < parquet.ByteArray
+	if exact := st.IsMinExact.V && st.IsMaxExact.V; !st.NullCount.Valid || number && !exact {
+		return fmt.Errorf("statistics %+v", *st)
+	}
+	hasMin, hasMax := false, false
+	for _, v := range values {
+		lo, hi := compare(v, st.MinValue), compare(v, st.MaxValue)
+		if lo < 0 || hi > 0 {
+			return fmt.Errorf("a value %v, the footer says from %x to %x", v, st.MinValue, st.MaxValue)
+		}
+		hasMin, hasMax = hasMin || lo == 0, hasMax || hi == 0
+	}
+	if st.IsMinExact.V && !hasMin || st.IsMaxExact.V && !hasMax {
+		return fmt.Errorf("from %x to %x is not exact: %v", st.MinValue, st.MaxValue, values)
+	}
+	return nil
+}
+
+func compareBytes(v parquet.Value, bound []byte) int { return bytes.Compare(v.ByteArray(), bound) }
 
 // linesOf are rows as lines gives them.
 func linesOf(t testing.TB, avro string, m *schema.Message, rows []row) []string {

@@ -89,7 +89,7 @@ func (c *columnWriter) decode(taken []int32) error {
 	for i, record := range taken {
 		taken[i] = int32(logged.row(record))
 	}
-	c.seen.AddRows(logged.vector, logged.index, taken)
+	c.seen.AddRows(logged.vector, logged.index, taken, c.whole())
 	return nil
 }
 
