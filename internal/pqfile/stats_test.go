@@ -2,8 +2,8 @@ package pqfile
 
 import (
 	"bytes"
-	"fmt"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -176,7 +176,7 @@ func TestBoundsOfNumbersAreExact(t *testing.T) {
 			m.AddRows(v, column.NewIndex(v), []int32{0}, c.sure)
 			m.AddChunk(f, 0, 0, left)
 			st := m.statistics(0)
-			if s == long && !(c.min && c.max) {
+			if s == long && (!c.min || !c.max) {
 				if st.MinValue != nil || st.MaxValue != nil {
 					t.Errorf("%s: from %x to %x", c.name, st.MinValue, st.MaxValue)
 				}

@@ -108,7 +108,7 @@ type plan struct {
 	groups  [][]change
 	inserts []int32
 	// left watches the base rows of each row group that do not stay.
-	left [][]watched
+	left []left
 	// key is the column by which rows were met, if it is one: a change that leaves a row keeps its value. nil elsewhere.
 	key *schema.Node
 	// kept are columns of all records that were decoded for the plan, by leaf, as far as they are wanted later.
@@ -176,7 +176,7 @@ func (in *Input) plan(ctx context.Context, keep []int) (*plan, error) {
 	}
 	if in.Base != nil {
 		p.groups = make([][]change, in.Base.Groups())
-		p.left = make([][]watched, in.Base.Groups())
+		p.left = make([]left, in.Base.Groups())
 	}
 	for pl.turns.next() {
 		if pl.turns.at > 0 {
@@ -553,11 +553,8 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 		return nil, fmt.Errorf("%w: %s: row group %d of %d rows, of which at most %d can be merged", logfile.ErrUnsupported, in.BaseName, g, n, int64(maxGroupRows))
 	}
 	time := in.Target.Leaf(schema.CommitTime)
-	want, left := pl.wantedOfBase(), pl.watch(g)
-	for _, w := range left {
-		want = append(want, w.leaf)
-	}
-	rows := in.rows(g, want)
+	left := pl.watch(g)
+	rows := in.rows(g, append(pl.wantedOfBase(), left.wanted()...))
 	if pl.versions != nil {
 		pl.versions.base = rows
 	}
@@ -590,11 +587,7 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 		switch {
 		case changed:
 			out = appendChange(out, change{i, 1, to})
-			for _, w := range left {
-				if v, ok := rows.get(w.leaf); ok {
-					w.left.Value(v)
-				}
-			}
+			left.row(rows)
 		case dropped:
 			out = appendChange(out, change{i, 1, drop})
 		}
@@ -602,25 +595,43 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 	return out, rows.err
 }
 
-// watched is a column of a row group whose rows that do not stay are looked at.
-type watched struct {
+// left are columns of a row group whose rows that do not stay are looked at.
+type left []leftColumn
+
+type leftColumn struct {
 	leaf int
-	left *pqfile.Left
+	rows *pqfile.Left
+}
+
+func (l left) wanted() (leaves []int) {
+	for _, column := range l {
+		leaves = append(leaves, column.leaf)
+	}
+	return leaves
+}
+
+// row says that the current row does not stay.
+func (l left) row(rows *rows) {
+	for _, column := range l {
+		if v, ok := rows.get(column.leaf); ok {
+			column.rows.Value(v)
+		}
+	}
 }
 
 // watch watches the numbers of a row group that readers skip rows by, where the log alone decides which rows stay.
-func (pl *planner) watch(g int) []watched {
-	in, left := pl.in, &pl.plan.left[g]
-	if in.Only != nil || in.Keys != nil || *left != nil {
-		return *left // of earlier turns
+func (pl *planner) watch(g int) left {
+	in, found := pl.in, &pl.plan.left[g]
+	if in.Only != nil || in.Keys != nil || *found != nil {
+		return *found // of earlier turns
 	}
 	for _, leaf := range in.pruning() {
 		n := in.Target.Leaves[leaf]
 		if file, by := in.from(n); n.Leaf.Width() > 0 && by.ValuesKept() && (file == in.Base || in.aligned) {
-			*left = append(*left, watched{leaf, pqfile.NewLeft(file, g, by.Source)})
+			*found = append(*found, leftColumn{leaf, pqfile.NewLeft(file, g, by.Source)})
 		}
 	}
-	return *left
+	return *found
 }
 
 // meet meets a base row with the log.

@@ -529,7 +529,11 @@ func TestFlippedBytes(t *testing.T) {
 			for g := range f.Base.Groups() {
 				for i := range f.Base.Schema.Leaves {
 					m := f.Base.Column(g, i)
-					pages = max(pages, int(max(m.DataPageOffset, m.DictionaryPageOffset)+m.TotalCompressedSize))
+					from := m.DataPageOffset
+					if m.DictionaryPageOffset > 0 {
+						from = min(from, m.DictionaryPageOffset)
+					}
+					pages = max(pages, int(from+m.TotalCompressedSize))
 				}
 			}
 		}
@@ -576,7 +580,10 @@ func TestFlippedBytes(t *testing.T) {
 				rt.Fatalf("byte %d of the base file's pages: %v", at, err)
 			}
 			if _, err := lines(got.file); err != nil {
-				rt.Fatalf("byte %d, base file: %v: what was rendered does not read back: %v", at, inBase, err)
+				// Pages that are copied without a look are as their footer says, which no checksum covers.
+				if _, before := lines(d.base); !inBase || at < pages || before == nil {
+					rt.Fatalf("byte %d, base file: %v: what was rendered does not read back: %v", at, inBase, err)
+				}
 			}
 		}
 	})

@@ -566,9 +566,9 @@ func (g *group) left(leaf *schema.Node) *pqfile.Left {
 	if len(g.plan.changes(g.number, leaf)) == 0 {
 		return nil
 	}
-	for _, w := range g.plan.left[g.number] {
-		if w.leaf == leaf.Index {
-			return w.left
+	for _, column := range g.plan.left[g.number] {
+		if column.leaf == leaf.Index {
+			return column.rows
 		}
 	}
 	return &pqfile.Left{Min: true, Max: true}
