@@ -179,9 +179,7 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 			return pageMode(r.IntN(int(modes)))
 		}
 		d.base = baseFile(t, target, vectors(t, wide, target, base), l)
-		if draw("page version", 1, 2) == 2 {
-			d.base = secondVersion(rt, d.base)
-		}
+		d.base = otherPages(rt, d.base, draw("page version", 1, 2) == 2, rapid.Bool().Draw(rt, "numbers of nulls"))
 	}
 	var log []logged
 	share := draw("touched", 0, 1, 30, 150)
@@ -245,8 +243,9 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 	return d
 }
 
-// secondVersion makes data pages of version 2 out of those of a file, where they are not compressed.
-func secondVersion(rt *rapid.T, file []byte) []byte {
+// otherPages makes data pages of version 2 out of those of a file, where they are not compressed, or says of pages of nulls that they have numbers, as
+// parquet-mr does of columns without a value: there is no dictionary then.
+func otherPages(rt *rapid.T, file []byte, second, numbers bool) []byte {
 	f, err := pqfile.Open(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		rt.Fatal(err)
@@ -256,8 +255,8 @@ func secondVersion(rt *rapid.T, file []byte) []byte {
 		for i, leaf := range f.Schema.Leaves {
 			c := &f.Meta.RowGroups[g].Columns[i]
 			m := &c.MetaData
-			at := m.DataPageOffset
-			if m.DictionaryPageOffset > 0 {
+			at, dictionary := m.DataPageOffset, m.DictionaryPageOffset > 0
+			if dictionary {
 				at = m.DictionaryPageOffset
 				m.DictionaryPageOffset = int64(len(out))
 			}
@@ -268,7 +267,13 @@ func secondVersion(rt *rapid.T, file []byte) []byte {
 					m.DataPageOffset = int64(len(out))
 				}
 				page, size := pageAt(rt, file[at:])
-				if leaf.Leaf.MaxRep == 0 && page.header.Type == format.DataPage && m.Codec == format.Uncompressed {
+				if h := &page.header.DataPageHeader.V; numbers && !dictionary && page.header.Type == format.DataPage && h.Statistics.NullCount == int64(h.NumValues) {
+					h.Encoding = format.RLEDictionary
+					if !slices.Contains(m.Encoding, format.RLEDictionary) {
+						m.Encoding = append(m.Encoding, format.RLEDictionary)
+					}
+				}
+				if second && leaf.Leaf.MaxRep == 0 && page.header.Type == format.DataPage && m.Codec == format.Uncompressed {
 					page.second(leaf.Leaf)
 				}
 				written := page.bytes(rt)

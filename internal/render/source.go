@@ -32,7 +32,8 @@ type source struct {
 	skip   int64 // rows of the first chunk that come before
 	take   int64 // rows to be read
 	chunk  *pqfile.ChunkReader
-	dict   *column.Vector // the dictionary's values as the target has them
+	began  bool
+	dict   *column.Vector // the dictionary's values as the target has them; nil where the first page came without one
 }
 
 // from is the file that a column comes from: the base file, or the data file of a base file that is a skeleton.
@@ -96,23 +97,34 @@ func (s *source) next() (page, error) {
 // mapped is a page of the base file in the form of the target.
 func (s *source) mapped(p *pqfile.Page) (page, error) {
 	out := page{vector: p.Vector, dict: p.Dict, rows: p.Rows}
-	if s.dict == nil && s.chunk.Dictionary() != nil && !s.by.Nulls() {
+	if !s.began && s.chunk.Dictionary() != nil && !s.by.Nulls() {
 		s.dict = column.New(bare(s.leaf.Leaf))
 		if err := s.by.ApplyValues(s.dict, s.chunk.Dictionary()); err != nil {
 			return page{}, err
 		}
 	}
+	s.began = true
+	if p.Dict && s.dict == nil && !s.by.Nulls() {
+		out.vector, out.dict = withoutValues(p.Vector, s.file.Schema.Leaves[s.by.Source].Leaf), false
+	}
 	if s.by.Identity() {
 		return out, nil
 	}
-	l := s.leaf.Leaf
-	if p.Dict && !s.by.Nulls() {
+	l, from := s.leaf.Leaf, out.vector
+	if out.dict && !s.by.Nulls() {
 		l.Kind, l.Size = column.Int32, 0
 		out.vector = column.New(l)
-		return out, s.by.ApplyIndexes(out.vector, p.Vector)
+		return out, s.by.ApplyIndexes(out.vector, from)
 	}
 	out.vector, out.dict = column.New(l), false
-	return out, s.by.Apply(out.vector, p.Vector)
+	return out, s.by.Apply(out.vector, from)
+}
+
+// withoutValues is a page of numbers of no dictionary, which can have none: parquet-mr writes such of nulls alone.
+func withoutValues(numbers *column.Vector, leaf column.Leaf) *column.Vector {
+	v := column.New(leaf)
+	v.Rep, v.Def = numbers.Rep, numbers.Def
+	return v
 }
 
 // read reads the next page of the chunks.

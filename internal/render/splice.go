@@ -58,8 +58,8 @@ func (s *source) nextEncoded() (*pqfile.EncodedPage, error) {
 		s.chunks = nil
 	}
 	p, err := s.chunk.NextEncoded()
-	if err == nil && s.dict == nil {
-		s.dict = s.chunk.Dictionary()
+	if err == nil && !s.began {
+		s.began, s.dict = true, s.chunk.Dictionary()
 	}
 	return p, err
 }
