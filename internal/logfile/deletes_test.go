@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -200,7 +201,7 @@ func TestManyDeletes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(d.Ordering) != 1 || d.Ordering[0].Int != int64(next) || bytes.Count(d.Key, []byte("x")) != lengthOf(next) || !bytes.HasPrefix(d.Key, fmt.Appendf(buf[:0], "key-%d-", next)) {
+			if len(d.Ordering) != 1 || d.Ordering[0].Int != int64(next) || bytes.Count(d.Key, []byte("x")) != lengthOf(next) || !bytes.HasPrefix(d.Key, strconv.AppendInt(append(buf[:0], "key-"...), int64(next), 10)) {
 				t.Fatalf("entry %d: %.40q, %v", next, d.Key, d.Ordering)
 			}
 			next++
