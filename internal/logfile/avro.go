@@ -47,7 +47,7 @@ func (a *avroContent) appendColumns(dst []*column.Vector, p Pass) error {
 	if err != nil {
 		return fmt.Errorf("log block at byte %d: %w", a.block.Offset, err)
 	}
-	if int64(a.rows) > (a.size()-avroHeadLen)/int64(avroLengthLen+c.least) {
+	if int64(a.rows) > (a.size()-headLen)/int64(avroLengthLen+c.least) {
 		return corrupt(a.block.ContentOffset+4, "expected a number of records of %d bytes or more, found %d in a content of %d bytes", c.least, a.rows, a.size())
 	}
 	for i, l := range p.Leaves {
@@ -71,7 +71,7 @@ func (a *avroContent) appendColumns(dst []*column.Vector, p Pass) error {
 	}
 	for i, l := range p.Leaves {
 		before := factsOfColumn(dst[i])
-		if err := c.sinks[l].give(dst[i]); err != nil {
+		if err := c.sinks[l].give(dst[i], rows); err != nil {
 			return fmt.Errorf("log block at byte %d: column %v: %w", a.block.Offset, target.Leaves[l].Path, err)
 		}
 		if facts != nil {

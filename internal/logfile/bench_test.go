@@ -138,8 +138,8 @@ func BenchmarkGoavro(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	records := make([]byte, content.size()-avroHeadLen)
-	if err := readFull(content.r, records, content.block.ContentOffset+avroHeadLen); err != nil {
+	records := make([]byte, content.size()-headLen)
+	if err := readFull(content.r, records, content.block.ContentOffset+headLen); err != nil {
 		b.Fatal(err)
 	}
 	before := costs(b)

@@ -170,9 +170,7 @@ func (d *decoder) bytes(s *step, p int, rep uint8) int {
 	k := s.sink
 	k.add(d.buf, q, n, d.row)
 	k.off = append(k.off, uint32(len(k.buf)))
-	if k.leaf.MaxRep > 0 {
-		k.level(rep, k.leaf.MaxDef)
-	}
+	k.present(rep)
 	return q + n
 }
 
@@ -190,9 +188,7 @@ func (d *decoder) number(s *step, p int, rep uint8) int {
 		}
 		k.buf = binary.LittleEndian.AppendUint32(k.buf, uint32(v))
 	}
-	if k.leaf.MaxRep > 0 {
-		k.level(rep, k.leaf.MaxDef)
-	}
+	k.present(rep)
 	return q
 }
 
@@ -214,9 +210,7 @@ func (d *decoder) fixed(s *step, p int, rep uint8) int {
 	default:
 		k.add(d.buf, p, s.width, d.row)
 	}
-	if k.leaf.MaxRep > 0 {
-		k.level(rep, k.leaf.MaxDef)
-	}
+	k.present(rep)
 	return p + s.width
 }
 
@@ -232,9 +226,7 @@ func (d *decoder) enum(s *step, p int, rep uint8) int {
 	}
 	k.add(s.symbols[v], 0, len(s.symbols[v]), d.row)
 	k.off = append(k.off, uint32(len(k.buf)))
-	if k.leaf.MaxRep > 0 {
-		k.level(rep, k.leaf.MaxDef)
-	}
+	k.present(rep)
 	return q
 }
 

@@ -69,8 +69,6 @@ type Delete struct {
 // written by releases older than 0.12.
 const deleteVersion = 3
 
-const deleteHeadLen = 8
-
 // Deletes reads the content of a delete block. Each entry is valid until the next. An error ends it.
 //
 //	bytes  field
@@ -107,10 +105,10 @@ func openDeletes(r io.ReaderAt, b *Block) error {
 	if b.Type != DeleteBlock {
 		return fmt.Errorf("%w: log block at byte %d: a %v block has no deletes", ErrUnsupported, b.Offset, b.Type)
 	}
-	if b.ContentLength < deleteHeadLen {
+	if b.ContentLength < headLen {
 		return corrupt(b.ContentOffset, "expected the version and length of deletes, the content of the block at %d has %d bytes", b.Offset, b.ContentLength)
 	}
-	head := make([]byte, deleteHeadLen)
+	head := make([]byte, headLen)
 	if err := readFull(r, head, b.ContentOffset); err != nil {
 		return err
 	}
@@ -120,7 +118,7 @@ func openDeletes(r io.ReaderAt, b *Block) error {
 		}
 		return corrupt(b.ContentOffset, "expected version %d of a delete block, found %d", deleteVersion, v)
 	}
-	if n, left := int32(binary.BigEndian.Uint32(head[4:])), b.ContentLength-deleteHeadLen; int64(n) != left {
+	if n, left := int32(binary.BigEndian.Uint32(head[4:])), b.ContentLength-headLen; int64(n) != left {
 		return corrupt(b.ContentOffset+4, "expected deletes of %d bytes, found the length %d", left, n)
 	}
 	return nil

@@ -67,7 +67,7 @@ func measureRecords(typ *schema.Type, rows int, b *Block, target *schema.Message
 		return Extent{}, fmt.Errorf("log block at byte %d: %w", b.Offset, err)
 	}
 	e := Extent{Rows: int64(rows), Leaves: make([]LeafExtent, len(all))}
-	records := b.ContentLength - avroHeadLen - avroLengthLen*e.Rows
+	records := b.ContentLength - headLen - avroLengthLen*e.Rows
 	for i, k := range c.sinks {
 		l := &e.Leaves[i]
 		if l.Entries = e.Rows; k.node.MaxRep > 0 {

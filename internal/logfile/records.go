@@ -15,14 +15,16 @@ import (
 //	    4  length
 //	    n  the record's Avro encoding, in the schema of the block's header
 const (
-	avroHeadLen   = 8
 	avroLengthLen = 4
 	avroVersion   = 3
 )
 
+// headLen is what comes before the records of an Avro data block, and before the entries of a delete block: a version and a number.
+const headLen = 8
+
 // readAvroCount reads the head alone.
 func readAvroCount(r io.ReaderAt, b *Block) (int, error) {
-	head := make([]byte, min(avroHeadLen, max(b.ContentLength, 0)))
+	head := make([]byte, min(headLen, max(b.ContentLength, 0)))
 	if err := readFull(r, head, b.ContentOffset); err != nil {
 		return 0, err
 	}
@@ -31,14 +33,14 @@ func readAvroCount(r io.ReaderAt, b *Block) (int, error) {
 
 // avroCount reads the head of an Avro block's content, which may be all there is of it in buf.
 func avroCount(buf []byte, b *Block) (int, error) {
-	if len(buf) < avroHeadLen {
+	if len(buf) < headLen {
 		return 0, corrupt(b.ContentOffset, "expected the version and count of Avro records, the content of the block at %d has %d bytes", b.Offset, len(buf))
 	}
 	if v := int32(binary.BigEndian.Uint32(buf)); v < 1 || v > avroVersion {
 		return 0, corrupt(b.ContentOffset, "expected a version of Avro blocks from 1 to %d, found %d", avroVersion, v)
 	}
 	n := int32(binary.BigEndian.Uint32(buf[4:]))
-	if n < 0 || int64(n) > (b.ContentLength-avroHeadLen)/avroLengthLen {
+	if n < 0 || int64(n) > (b.ContentLength-headLen)/avroLengthLen {
 		return 0, corrupt(b.ContentOffset+4, "expected a number of Avro records, found %d in a content of %d bytes", n, b.ContentLength)
 	}
 	return int(n), nil
@@ -83,9 +85,9 @@ type recordWindow struct {
 // recordsAtOnce is how many bytes of records are read at once.
 const recordsAtOnce = 256 << 10
 
-// newRecordWindow uses mem, if it is large enough.
+// newRecordWindow begins behind the head. It uses mem, if it is large enough.
 func newRecordWindow(r io.ReaderAt, b *Block, mem []byte) *recordWindow {
-	return &recordWindow{r: r, b: b, mem: mem, at: b.ContentOffset + avroHeadLen}
+	return &recordWindow{r: r, b: b, mem: mem, at: b.ContentOffset + headLen}
 }
 
 // left is how many bytes of the content are not passed.

@@ -17,10 +17,8 @@ type sink struct {
 	rep, def []byte
 	buf      []byte
 	off      []uint32
-	// entries and values are what it held before this block, taken the rows that it gets of it.
-	entries, values, taken int
-	// rows are the levels of this block's rows, where each has one entry: those of values, until a null is met.
-	rows []byte
+	// entries and values are what it held before this block.
+	entries, values int
 	// fed says that a step reads values into it.
 	fed bool
 	// longest is the length of the longest symbol of an enum.
@@ -35,10 +33,17 @@ func (s *sink) level(rep, def uint8) {
 	s.def = append(s.def, def)
 }
 
-// absent says that a row, or an entry of it, has no value.
+// present says that a row, or an entry of it, has a value, which was added. Where rows have one entry each their levels say so already.
+func (s *sink) present(rep uint8) {
+	if s.leaf.MaxRep > 0 {
+		s.level(rep, s.leaf.MaxDef)
+	}
+}
+
+// absent says that a row of the block, or an entry of it, has no value.
 func (s *sink) absent(row int, rep, def uint8) {
 	if s.leaf.MaxRep == 0 {
-		s.rows[row] = def
+		s.def[s.entries+row] = def
 		return
 	}
 	s.level(rep, def)
@@ -75,7 +80,7 @@ func (s *sink) grow(n, row int) {
 
 // reserve takes what is there already, and makes room for an entry in each of the block's rows, and in all of them.
 func (s *sink) reserve(there *column.Vector, rows int, all Expected) {
-	s.all, s.taken = all, rows
+	s.all = all
 	s.rep, s.def, s.buf, s.off, s.entries, s.values = there.Rep, there.Def, there.Buf, there.Off, there.Entries(), there.Values()
 	room := max(all.Rows, s.entries+rows)
 	switch {
@@ -83,8 +88,7 @@ func (s *sink) reserve(there *column.Vector, rows int, all Expected) {
 		room = 0 // who knows how long lists are
 	case s.leaf.MaxDef > 0:
 		s.def = slices.Grow(s.def, room-s.entries)[:s.entries+rows]
-		s.rows = s.def[s.entries:]
-		fill(s.rows, s.leaf.MaxDef)
+		fill(s.def[s.entries:], s.leaf.MaxDef)
 	}
 	switch {
 	case !s.fed:
@@ -109,18 +113,18 @@ func fill(b []byte, with byte) {
 	}
 }
 
-// count is how many values it holds.
-func (s *sink) count() int {
+// count is how many values it holds, after so many rows of the block.
+func (s *sink) count(rows int) int {
 	if s.leaf.MaxDef == 0 {
-		return s.values + s.taken
+		return s.values + rows
 	}
 	return s.values + bytes.Count(s.def[s.entries:], []byte{s.leaf.MaxDef})
 }
 
-// give hands over what the sink collected, in the form of the target's leaf: it adds to dst, or has taken what was there.
-func (s *sink) give(dst *column.Vector) error {
+// give hands over what the sink collected of so many rows, in the form of the target's leaf: it adds to dst, or has taken what was there.
+func (s *sink) give(dst *column.Vector, rows int) error {
 	v := &column.Vector{Leaf: s.leaf, Rep: s.rep, Def: s.def, Buf: s.buf, Off: s.off}
-	v.SetValues(s.count())
+	v.SetValues(s.count(rows))
 	if s.cast == nil {
 		v.Leaf = s.node.Leaf
 		*dst = *v

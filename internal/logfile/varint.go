@@ -25,7 +25,7 @@ func number(b []byte, p int) (v int64, next int) {
 }
 
 // varint reads a zigzag number of Avro at p and gives the position behind it, -1 where there is none.
-func varint[T string | []byte](b T, p int) (v int64, next int) {
+func varint(b []byte, p int) (v int64, next int) {
 	var u uint64
 	for shift := uint(0); p < len(b); shift += 7 {
 		c := b[p]
