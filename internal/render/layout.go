@@ -189,22 +189,17 @@ func (l *Layout) known(g *group, leaf *schema.Node, facts logfile.Facts) (*pqfil
 	meta := file.Column(g.number, by.Source)
 	r := &pqfile.RegionChunk{Nulls: -1, MinMax: pqfile.NewMinMax(leaf.Scalar)}
 	r.MinMax.AddChunk(file, g.number, by.Source, g.left(leaf))
-	if !g.takesRecords() && len(g.plan.groups[g.number]) == 0 {
-		if r.Nulls = meta.Statistics.NullCount.V; !meta.Statistics.NullCount.Valid {
-			r.Nulls = -1
-		}
-		return r, nil
-	}
+	takes := g.takesRecords()
 	nulls := int64(-1) // of the records
 	switch {
-	case !g.takesRecords():
+	case !takes:
 		nulls = 0
 	case l.looked[leaf.Index]:
 		var err error
 		if nulls, err = g.look(leaf, r.MinMax); err != nil {
 			return nil, err
 		}
-		if nulls > 0 && len(g.plan.composites) > 0 {
+		if nulls > 0 && !g.whole() {
 			nulls = -1 // of rows that are put together not every null of a record becomes one
 		}
 	default:
@@ -213,8 +208,11 @@ func (l *Layout) known(g *group, leaf *schema.Node, facts logfile.Facts) (*pqfil
 			nulls = 0
 		}
 	}
-	if file.Schema.Leaves[by.Source].MaxDef == 0 || meta.Statistics.NullCount.Valid && meta.Statistics.NullCount.V == 0 {
+	switch before := meta.Statistics.NullCount; {
+	case file.Schema.Leaves[by.Source].MaxDef == 0 || before.Valid && before.V == 0:
 		r.Nulls = nulls
+	case before.Valid && !takes && len(g.plan.groups[g.number]) == 0:
+		r.Nulls = before.V // all rows stay
 	}
 	return r, nil
 }
