@@ -205,12 +205,34 @@ type Values struct {
 	Index *column.Index
 }
 
-// Edit says what becomes of rows of a page: they are left out or, if it is one, replaced.
+// Edit says what becomes of rows one behind the other: they are left out, or as many others take their place.
 type Edit struct {
-	Row, Rows int
-	// With is the row of Values that takes the place of a row, or LeftOut.
+	Row, Rows int32
+	// With is the first of the rows that take their place, which also lie one behind the other, or LeftOut.
 	With int32
 }
 
 // LeftOut leaves rows out.
 const LeftOut = int32(-1)
+
+// End is the row behind.
+func (e Edit) End() int { return int(e.Row) + int(e.Rows) }
+
+// Edits are those of the rows of a page, in their order.
+type Edits struct {
+	// First is the number that the first row of the page has in List.
+	First int
+	List  []Edit
+}
+
+// Cut is the part of an edit that rows from one to another have of it.
+func (e Edit) Cut(from, to int) Edit {
+	if before := from - int(e.Row); before > 0 {
+		e.Row, e.Rows = int32(from), e.Rows-int32(before)
+		if e.With != LeftOut {
+			e.With += int32(before)
+		}
+	}
+	e.Rows = min(e.Rows, int32(to-int(e.Row)))
+	return e
+}

@@ -16,7 +16,7 @@ import (
 // of the page's own becomes, nil where they stay. A page without edits is copied as it lies in the file where that is a page of this chunk's codec
 // and not larger than the chunk's bound allows for; otherwise the edits are made in its encoded form. ok is false, and nothing is written, where it
 // has a form that must be decoded.
-func (c *ChunkWriter) Splice(p *EncodedPage, levels []uint8, edits []Edit, with Values) (ok bool, err error) {
+func (c *ChunkWriter) Splice(p *EncodedPage, levels []uint8, edits Edits, with Values) (ok bool, err error) {
 	if c.err != nil {
 		return false, c.err
 	}
@@ -24,7 +24,7 @@ func (c *ChunkWriter) Splice(p *EncodedPage, levels []uint8, edits []Edit, with 
 	if !c.splices(p) {
 		return false, nil
 	}
-	if len(edits) == 0 && levels == nil && c.copies(p) {
+	if len(edits.List) == 0 && levels == nil && c.copies(p) {
 		c.err = c.copyPage(p)
 	} else if err := c.splice(p, levels, edits, with); err != nil {
 		return false, p.wrap(err) // nothing was written
@@ -122,7 +122,7 @@ func (c *ChunkWriter) copyPage(p *EncodedPage) error {
 }
 
 // splice makes the edits, and writes the page in our own form.
-func (c *ChunkWriter) splice(p *EncodedPage, levels []uint8, edits []Edit, with Values) error {
+func (c *ChunkWriter) splice(p *EncodedPage, levels []uint8, edits Edits, with Values) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (c *ChunkWriter) splice(p *EncodedPage, levels []uint8, edits []Edit, with 
 	if err != nil {
 		return err
 	}
-	s := splicer{edits: edits, entries: p.Rows, from: with.Plain, index: with.Index, top: c.leaf.Leaf.MaxDef}
+	s := splicer{edits: edits.List, first: edits.First, entries: p.Rows, from: with.Plain, index: with.Index, top: c.leaf.Leaf.MaxDef}
 	if p.Dict {
 		s.from = with.Numbers
 	}
@@ -202,18 +202,18 @@ func (c *ChunkWriter) spliceIndexes(s *splicer, src []byte, values int) error {
 // spliceLevels adds the definition levels of the page to the body. It returns how many entries the page has, and how many of them are null.
 func (c *ChunkWriter) spliceLevels(s *splicer) (entries, nulls int, err error) {
 	entries = s.entries
-	added := true // no row that comes in is null
+	s.filled = s.whole
 	for _, e := range s.edits {
 		if e.With == LeftOut {
-			entries -= e.Rows
-		} else if x := s.index.Span(int(e.With), int(e.With)+1); x.V0 == x.V1 {
-			added = false
+			entries -= int(e.Rows)
+		} else if x := s.added(e); x.V1-x.V0 < int(e.Rows) {
+			s.filled = false
 		}
 	}
 	if s.top == 0 || entries == 0 {
 		return entries, 0, nil
 	}
-	if s.whole && added {
+	if s.filled {
 		var b [binary.MaxVarintLen64 + 1]byte
 		n := binary.PutUvarint(b[:], uint64(entries)<<1)
 		b[n] = s.top
@@ -233,11 +233,12 @@ func (c *ChunkWriter) spliceLevels(s *splicer) (entries, nulls int, err error) {
 		}
 	}
 	for _, e := range s.edits {
-		kept(e.Row)
+		kept(s.row(e))
 		if e.With != LeftOut {
-			def = append(def, s.from.Def[e.With])
+			x := s.added(e)
+			def = append(def, s.from.Def[x.E0:x.E1]...)
 		}
-		row = e.Row + e.Rows
+		row = s.row(e) + int(e.Rows)
 	}
 	kept(s.entries)
 	c.spliced = def
@@ -247,13 +248,21 @@ func (c *ChunkWriter) spliceLevels(s *splicer) (entries, nulls int, err error) {
 // splicer makes edits in the values of a page.
 type splicer struct {
 	edits   []Edit
+	first   int // the page's first row in edits
 	entries int
 	whole   bool   // no entry is null
 	def     []byte // the levels, where some are
 	top     uint8
 	from    *column.Vector
 	index   *column.Index
+	filled  bool // nor is one that comes in
 }
+
+// row is where an edit begins in the page.
+func (s *splicer) row(e Edit) int { return int(e.Row) - s.first }
+
+// added is where the rows that an edit brings lie.
+func (s *splicer) added(e Edit) column.Span { return s.index.Span(int(e.With), int(e.With+e.Rows)) }
 
 // present is how many of the entries from a row to another have a value.
 func (s *splicer) present(from, to int) int {
@@ -268,21 +277,58 @@ func (s *splicer) fixed(dst, src []byte, values, width int) ([]byte, error) {
 	if len(src) < values*width {
 		return dst, sizeError(len(src), values*width)
 	}
-	dst = grow(dst, len(dst)+(values+len(s.edits))*width)
+	if s.filled {
+		return s.overwritten(dst, src[:values*width], width), nil
+	}
 	row, at := 0, 0
 	for _, e := range s.edits {
-		n := at + width*s.present(row, e.Row)
+		from := s.row(e)
+		n := at + width*s.present(row, from)
 		dst = append(dst, src[at:n]...)
-		at = n + width*s.present(e.Row, e.Row+e.Rows)
-		row = e.Row + e.Rows
-		if e.With == LeftOut {
-			continue
-		}
-		if x := s.index.Span(int(e.With), int(e.With)+1); x.V1 > x.V0 {
+		row = from + int(e.Rows)
+		at = n + width*s.present(from, row)
+		if e.With != LeftOut {
+			x := s.added(e)
 			dst = append(dst, s.from.Buf[x.V0*width:x.V1*width]...)
 		}
 	}
 	return append(dst, src[at:values*width]...), nil
+}
+
+// overwritten edits values of a fixed width where each row has one: those that are replaced are copied with those around them first.
+func (s *splicer) overwritten(dst, src []byte, width int) []byte {
+	at, begin := 0, len(dst)
+	for _, e := range s.edits {
+		if e.With == LeftOut {
+			from := width * s.row(e)
+			dst = append(dst, src[at:from]...)
+			at = from + width*int(e.Rows)
+		}
+	}
+	dst = append(dst, src[at:]...)
+	page := dst[begin:]
+	gone := 0
+	for _, e := range s.edits {
+		if e.With == LeftOut {
+			gone += width * int(e.Rows)
+			continue
+		}
+		x := s.added(e)
+		put(page[width*s.row(e)-gone:], s.from.Buf[width*x.V0:width*x.V1])
+	}
+	return dst
+}
+
+// put is copy, which takes longer for a number.
+func put(dst, src []byte) {
+	switch len(src) {
+	case 4:
+		*(*[4]byte)(dst) = [4]byte(src)
+	case 8:
+		*(*[8]byte)(dst) = [8]byte(src)
+	default:
+		copy(dst, src)
+	}
 }
 
 // byteArrays edits byte arrays in PLAIN encoding.
@@ -291,23 +337,24 @@ func (s *splicer) byteArrays(dst, src []byte, values int) ([]byte, error) {
 	w := plainWalker{b: src}
 	row, left := 0, values
 	for _, e := range s.edits {
-		n := s.present(row, e.Row)
+		from := s.row(e)
+		n := s.present(row, from)
 		kept, err := w.next(n)
 		if err != nil {
 			return dst, err
 		}
 		dst = append(dst, kept...)
-		gone := s.present(e.Row, e.Row+e.Rows)
+		row = from + int(e.Rows)
+		gone := s.present(from, row)
 		if _, err := w.next(gone); err != nil {
 			return dst, err
 		}
 		left -= n + gone
-		row = e.Row + e.Rows
 		if e.With == LeftOut {
 			continue
 		}
-		if x := s.index.Span(int(e.With), int(e.With)+1); x.V1 > x.V0 {
-			v := s.from.Buf[s.from.Off[x.V0]:s.from.Off[x.V1]]
+		for x := s.added(e); x.V0 < x.V1; x.V0++ {
+			v := s.from.Buf[s.from.Off[x.V0]:s.from.Off[x.V0+1]]
 			dst = append(binary.LittleEndian.AppendUint32(dst, uint32(len(v))), v...)
 		}
 	}

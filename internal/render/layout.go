@@ -219,7 +219,7 @@ func (l *Layout) known(g *group, leaf *schema.Node, facts logfile.Facts) (*pqfil
 
 // takesRecords tells whether log records go into the group.
 func (g *group) takesRecords() bool {
-	return g.last && len(g.plan.inserts) > 0 || slices.ContainsFunc(g.plan.groups[g.number], func(c change) bool { return c.to != drop })
+	return g.last && len(g.plan.inserts) > 0 || slices.ContainsFunc(g.plan.groups[g.number], func(c change) bool { return c.With != drop })
 }
 
 // look adds the values of the group's records to m, and counts those that are null.

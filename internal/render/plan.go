@@ -49,52 +49,47 @@ func (b *batch) wrap(err error) error {
 	return fmt.Errorf("%s: block at offset %d: %w", b.name, b.block.Offset, err)
 }
 
+// change is what a plan makes of rows of a row group: they are left out, or log records take their place. A composite takes that of one row.
+type change = pqfile.Edit
+
 // drop is what a plan says of base rows that are left out.
-const drop = int32(-1)
+const drop = pqfile.LeftOut
 
-// change is what a plan makes of rows of a row group.
-type change struct {
-	row, rows int32
-	// to is drop, or the record or composite that takes the place of a row: of one, then.
-	to int32
-}
-
-// end is the row behind.
-func (c *change) end() int { return int(c.row + c.rows) }
-
-// appendChange adds a change behind all others. Rows that are left out next to each other make one.
+// appendChange adds a change behind all others. Rows next to each other make one, if they are left out or the records in their place follow each other.
 func appendChange(changes []change, c change) []change {
-	if n := len(changes); n > 0 && c.to == drop {
-		if last := &changes[n-1]; last.to == drop && last.row+last.rows == c.row {
-			last.rows += c.rows
-			return changes
-		}
+	n := len(changes)
+	if n == 0 || changes[n-1].End() != int(c.Row) || c.With >= merge.FirstComposite {
+		return append(changes, c)
 	}
-	return append(changes, c)
+	last := &changes[n-1]
+	if follows := last.With == drop && c.With == drop || last.With != drop && last.With+last.Rows == c.With; !follows {
+		return append(changes, c)
+	}
+	last.Rows += c.Rows
+	return changes
 }
 
-// between are the changes of the rows from one to another. Runs of rows that are left out are cut where they begin or end outside.
+// between are the changes of the rows from one to another. Those that begin or end outside are cut.
 func between(changes []change, from, to int) []change {
-	i, found := slices.BinarySearchFunc(changes, int32(from), func(c change, row int32) int { return cmp.Compare(c.row, row) })
-	if !found && i > 0 && changes[i-1].end() > from {
-		i--
-	}
+	i := firstBehind(changes, from)
 	j := i
-	for j < len(changes) && int(changes[j].row) < to {
+	for j < len(changes) && int(changes[j].Row) < to {
 		j++
 	}
 	out := changes[i:j]
-	if len(out) == 0 || int(out[0].row) >= from && out[len(out)-1].end() <= to {
+	if len(out) == 0 || int(out[0].Row) >= from && out[len(out)-1].End() <= to {
 		return out
 	}
 	out = slices.Clone(out)
-	if first := &out[0]; int(first.row) < from {
-		first.rows, first.row = int32(first.end()-from), int32(from)
-	}
-	if last := &out[len(out)-1]; last.end() > to {
-		last.rows = int32(to) - last.row
-	}
+	out[0] = out[0].Cut(from, to)
+	out[len(out)-1] = out[len(out)-1].Cut(from, to)
 	return out
+}
+
+// firstBehind is the number of the first change that does not end before a row.
+func firstBehind(changes []change, row int) int {
+	i, _ := slices.BinarySearchFunc(changes, row, func(c change, row int) int { return cmp.Compare(c.End()-1, row) })
+	return i
 }
 
 // plan is what becomes of the rows of a slice.
@@ -126,7 +121,7 @@ func (p *plan) changes(group int, leaf *schema.Node) []change {
 	}
 	var drops []change
 	for _, c := range p.groups[group] {
-		if c.to == drop {
+		if c.With == drop {
 			drops = append(drops, c)
 		}
 	}
@@ -577,7 +572,7 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 			dropped = !ok || !pl.wanted(string(v))
 		}
 		if pl.elsewhere(rows.get) {
-			out = appendChange(out, change{i, 1, drop})
+			out = appendChange(out, change{Row: i, Rows: 1, With: drop})
 			continue
 		}
 		to, changed := int32(0), false
@@ -586,10 +581,10 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 		}
 		switch {
 		case changed:
-			out = appendChange(out, change{i, 1, to})
+			out = appendChange(out, change{Row: i, Rows: 1, With: to})
 			left.row(rows)
 		case dropped:
-			out = appendChange(out, change{i, 1, drop})
+			out = appendChange(out, change{Row: i, Rows: 1, With: drop})
 		}
 	}
 	return out, rows.err

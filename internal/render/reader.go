@@ -84,13 +84,13 @@ func (r *Reader) Next(ctx context.Context) (Fate, error) {
 
 func (r *Reader) verdict() Fate {
 	changes := r.m.plan.groups[r.number]
-	for r.change < len(changes) && changes[r.change].end() <= r.row {
+	for r.change < len(changes) && changes[r.change].End() <= r.row {
 		r.change++
 	}
 	switch {
-	case r.change == len(changes) || int(changes[r.change].row) > r.row:
+	case r.change == len(changes) || int(changes[r.change].Row) > r.row:
 		return Kept
-	case changes[r.change].to == drop:
+	case changes[r.change].With == drop:
 		return Dropped
 	}
 	return Replaced
@@ -239,8 +239,8 @@ func (c *rowColumn) load(p page) error {
 		}
 	}
 	for _, e := range between(c.changes, c.at, c.at+c.rows) {
-		fill(int(e.row)-c.at-len(c.place), false)
-		fill(int(e.rows), e.to == drop)
+		fill(int(e.Row)-c.at-len(c.place), false)
+		fill(int(e.Rows), e.With == drop)
 	}
 	fill(c.rows-len(c.place), false)
 	return nil

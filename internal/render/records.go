@@ -45,9 +45,12 @@ type recordColumn struct {
 	numbers ranks // those of the records; empty is all
 }
 
-// row is where a record is.
+// all tells whether it has all records: each is where its number says.
+func (c *recordColumn) all() bool { return c.numbers.bits == nil }
+
+// row is where a record is. Of records that follow each other, as far as they are there, that is so of their places too.
 func (c *recordColumn) row(record int32) int {
-	if c.numbers.bits == nil {
+	if c.all() {
 		return int(record)
 	}
 	return c.numbers.of(record)
@@ -74,15 +77,11 @@ func (in *Input) records(p *plan) *records {
 	if p.large {
 		return r
 	}
-	changes := len(p.inserts)
-	for _, g := range p.groups {
-		changes += len(g)
-	}
-	r.taken = make([]int32, 0, min(changes, int(p.records)))
+	r.taken = make([]int32, 0, p.records)
 	for _, g := range p.groups {
 		r.from = append(r.from, len(r.taken))
 		for _, c := range g {
-			r.taken = p.appendRecords(r.taken, c.to)
+			r.taken = p.appendTaken(r.taken, c)
 		}
 	}
 	r.from = append(r.from, len(r.taken))
@@ -96,6 +95,17 @@ func (in *Input) records(p *plan) *records {
 func (in *Input) window(content int64) int {
 	leaves := int64(len(in.Target.Leaves))
 	return int(min(max(leaves*windowBytes/max(content, 1), 1), leaves))
+}
+
+// appendTaken adds the records of a change.
+func (p *plan) appendTaken(records []int32, c change) []int32 {
+	if c.With == drop {
+		return records
+	}
+	for i := range c.Rows {
+		records = p.appendRecords(records, c.With+i)
+	}
+	return records
 }
 
 // appendRecords adds a record, or all records that a composite is put together from.

@@ -178,8 +178,8 @@ func (g *group) rows() int {
 	if g.in.Base != nil && len(g.plan.groups) > 0 {
 		n = int(g.in.Base.GroupRows(g.number))
 		for _, c := range g.plan.groups[g.number] {
-			if c.to == drop {
-				n -= int(c.rows)
+			if c.With == drop {
+				n -= int(c.Rows)
 			}
 		}
 	}
@@ -487,13 +487,15 @@ func (c *columnWriter) merged(p page, row int) *column.Vector {
 	out.Leaf = p.vector.Leaf
 	at := row
 	for _, e := range changes {
-		out.Append(p.vector, w.Next(int(e.row)-at))
-		base := w.Next(int(e.rows))
-		at = e.end()
-		switch a := e.to; {
+		out.Append(p.vector, w.Next(int(e.Row)-at))
+		base := w.Next(int(e.Rows))
+		at = e.End()
+		switch a := e.With; {
 		case a == drop:
 		case a < merge.FirstComposite:
-			c.appendVersion(out, a, p.dict)
+			for i := range e.Rows {
+				c.appendVersion(out, a+i, p.dict)
+			}
 		default:
 			c.choose.base = look(p.vector, base, c.choose.unusable, c.dictOf(p))
 			if c.choose.choose(a) == merge.BaseRow {

@@ -85,7 +85,7 @@ func (c *columnWriter) splice(w *pqfile.ChunkWriter) error {
 		edits, spliced := c.edit(row, p.Rows)
 		if spliced {
 			with := pqfile.Values{Plain: c.logged.vector, Numbers: c.indexes, Index: c.logged.index}
-			spliced, err = w.Splice(p, levels, edits, with)
+			spliced, err = w.Splice(p, levels, pqfile.Edits{First: row, List: edits}, with)
 		}
 		if err == nil && !spliced {
 			err = c.rewrite(w, p, row)
@@ -108,23 +108,24 @@ var editLists sync.Pool // of *[]pqfile.Edit
 
 // edit gives the changes of a page as edits of this column. It is false where the values of base rows decide.
 func (c *columnWriter) edit(row, rows int) ([]pqfile.Edit, bool) {
-	c.edits = c.edits[:0]
-	c.choose.looked = false
 	changes := between(c.changes, row, row+rows)
-	c.edits = slices.Grow(c.edits, len(changes))
+	if c.whole() && c.logged.all() {
+		return changes, true
+	}
+	c.edits = slices.Grow(c.edits[:0], len(changes))
+	c.choose.looked = false
 	for _, e := range changes {
-		edit := pqfile.Edit{Row: int(e.row) - row, Rows: int(e.rows), With: pqfile.LeftOut}
-		if e.to != drop {
-			record := c.choose.choose(e.to)
+		if e.With != drop {
+			record := c.choose.choose(e.With)
 			if c.choose.looked {
 				return nil, false
 			}
 			if record == merge.BaseRow {
 				continue
 			}
-			edit.With = int32(c.logged.row(record))
+			e.With = int32(c.logged.row(record))
 		}
-		c.edits = append(c.edits, edit)
+		c.edits = append(c.edits, e)
 	}
 	return c.edits, true
 }
@@ -201,7 +202,7 @@ func (in *Input) codec(p *plan, leaf *schema.Node) format.CompressionCodec {
 func touchedPages(changes []change, rows int64) int64 {
 	n, last := int64(0), int64(-1)
 	for _, e := range changes {
-		from, to := max(int64(e.row)/rows, last+1), int64(e.end()-1)/rows
+		from, to := max(int64(e.Row)/rows, last+1), int64(e.End()-1)/rows
 		if to > last {
 			n += to - from + 1
 			last = to

@@ -99,7 +99,7 @@ func (t *turns) join(p *plan) {
 		p.inserts = append(p.inserts, i.to)
 	}
 	for g, changes := range p.groups {
-		slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.row, b.row) })
+		slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.Row, b.Row) })
 		joined := changes[:0]
 		for _, c := range changes {
 			joined = appendChange(joined, c)

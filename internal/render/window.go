@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -23,15 +22,23 @@ func (c *columnWriter) enterRows(from, to int) error {
 	if !c.plan.large || c.window.rows.has(from, to) {
 		return nil
 	}
-	i, _ := slices.BinarySearchFunc(c.changes, from, func(ch change, row int) int { return cmp.Compare(ch.end()-1, row) })
 	most := c.records.atOnce(c.leaf, max(c.sharing, 1))
 	var taken []int32
-	for ; i < len(c.changes) && (int(c.changes[i].row) < to || len(taken) < most); i++ {
-		taken = c.plan.appendRecords(taken, c.changes[i].to)
-	}
 	end := math.MaxInt
-	if i < len(c.changes) {
-		end = int(c.changes[i].row)
+	for _, change := range c.changes[firstBehind(c.changes, from):] {
+		full := max(int(change.Row)+most-len(taken), to) // no records go in from this row on
+		if full <= int(change.Row) {
+			end = int(change.Row)
+			break
+		}
+		if change.With == drop {
+			continue
+		}
+		taken = c.plan.appendTaken(taken, change.Cut(from, full))
+		if full < change.End() {
+			end = full
+			break
+		}
 	}
 	c.window = window{rows: span{from, end}}
 	return c.decode(taken)
