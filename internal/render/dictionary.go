@@ -13,6 +13,7 @@ type dictionary struct {
 	values *column.Vector
 	seed   maphash.Seed
 	slots  []uint32 // open addressing: numbers from 1 on, 0 is an empty slot
+	last   uint32   // the number that was given last: many columns have the same value row after row
 }
 
 // newDictionary begins with values, the first of which counts where some are equal. More may be added to the vector only by number.
@@ -24,17 +25,22 @@ func newDictionary(values *column.Vector) *dictionary {
 
 // number is that of a value, which is added if it is new.
 func (d *dictionary) number(v []byte) uint32 {
-	at := d.slot(v)
-	if n := d.slots[at]; n > 0 {
-		return n - 1
-	}
 	n := d.values.Values()
+	if int(d.last) < n && bytes.Equal(d.values.Value(int(d.last)), v) {
+		return d.last
+	}
+	at := d.slot(v)
+	if found := d.slots[at]; found > 0 {
+		d.last = found - 1
+		return d.last
+	}
 	d.values.AppendValue(v)
 	d.slots[at] = uint32(n + 1)
 	if 2*n > len(d.slots) {
 		d.resize(2 * len(d.slots))
 	}
-	return uint32(n)
+	d.last = uint32(n)
+	return d.last
 }
 
 // slot is where a value's number is, or would be.
