@@ -29,8 +29,8 @@ func (d *decoder) run(steps []step, p int, rep uint8) int {
 	b := d.buf
 	for i := range steps {
 		s := &steps[i]
-		if s.op <= skipFixed {
-			if p = d.skip(s, p); p < 0 {
+		if s.op == pass {
+			if p = d.pass(s, p); p < 0 {
 				return -1
 			}
 			continue
@@ -50,12 +50,6 @@ func (d *decoder) run(steps []step, p int, rep uint8) int {
 		switch s.op {
 		case readBytes:
 			p = d.bytes(s, p, rep)
-		case countBytes:
-			n, q := d.length(s, p)
-			if p = q; q >= 0 {
-				s.counted.Bytes += int64(n)
-				p += n
-			}
 		case readLong, readInt:
 			p = d.number(s, p, rep)
 		case readFixed, readBool:
@@ -70,7 +64,7 @@ func (d *decoder) run(steps []step, p int, rep uint8) int {
 			d.absent(s.nulls, rep)
 		case skipUnion:
 			p = d.union(s, p)
-		default: // skipped above
+		case pass: // above
 		}
 		if p < 0 {
 			return -1
@@ -89,8 +83,6 @@ func (d *decoder) null(s *step, p int, rep uint8) int {
 		return -1
 	case s.sink != nil:
 		s.sink.absent(d.row, rep, s.nullDef)
-	case s.nulled != nil:
-		s.nulled[0].Nulls++
 	default:
 		d.absent(s.nulls, rep)
 	}
@@ -103,37 +95,38 @@ func (d *decoder) absent(nulls []nullEntry, rep uint8) {
 	}
 }
 
-// skip passes over fields of one kind.
-func (d *decoder) skip(s *step, p int) int {
+// pass passes over fields.
+func (d *decoder) pass(s *step, p int) int {
 	b := d.buf
-	for i := range s.count {
-		if s.presence.union {
+	for i := range s.passed {
+		f := &s.passed[i]
+		if f.presence.union {
 			if p >= len(b) {
 				return d.failField(p, s.names[i], "expected the index of a union, the record ends")
 			}
 			c := b[p]
-			if c != s.presence.value {
-				if c != s.presence.null {
+			if c != f.presence.value {
+				if c != f.presence.null {
 					return d.failField(p, s.names[i], "expected the index of a union, found 0x%02x", c)
 				}
-				if s.nulled != nil {
-					s.nulled[i].Nulls++
+				if f.facts != nil {
+					f.facts.Nulls++
 				}
 				p++
 				continue
 			}
 			p++
 		}
-		n, q := s.width, p
-		if s.op != skipFixed {
-			// Nearly all numbers and lengths take one byte.
+		n, q := f.width, p
+		if f.form != fixedForm {
+			// Nearly all lengths take one byte.
 			var v int64
 			if p < len(b) && b[p] < 0x80 {
 				v, q = int64(b[p]>>1)^-int64(b[p]&1), p+1
-			} else if v, q = varint(b, p); q < 0 {
+			} else if v, q = number(b, p); q < 0 {
 				return d.failField(p, s.names[i], "expected a number")
 			}
-			if s.op == skipVarint {
+			if f.form == varintForm {
 				p = q
 				continue
 			}
@@ -141,6 +134,9 @@ func (d *decoder) skip(s *step, p int) int {
 		}
 		if n < 0 || n > len(b)-q {
 			return d.failField(p, s.names[i], "expected %d bytes, the record has %d left", n, len(b)-q)
+		}
+		if f.form == bytesForm && f.facts != nil {
+			f.facts.Bytes += int64(n)
 		}
 		p = q + n
 	}

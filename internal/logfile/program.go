@@ -7,19 +7,17 @@ import (
 	"github.com/hudifs/hudifs/internal/schema"
 )
 
-// A record is decoded by a program: the fields of its schema in order, each a step that skips the field or puts it into a
-// column. Neighbouring fields that are skipped alike are one step.
+// A record is decoded by a program: the fields of its schema in order, each a step that puts the field into a column. Neighbouring fields that are
+// passed over are one step.
 type step struct {
 	op       op
 	presence presence
 	noNull   bool // the target can't hold a null here
-	count    int  // fields that are skipped in one
 	width    int  // bytes of a fixed value
 	names    []string
 
+	passed  []passed // by names
 	sink    *sink
-	counted *Facts   // gets the bytes of the values of countBytes
-	nulled  []*Facts // get the nulls of each field that is passed over; nil where nobody asks
 	nullDef uint8
 	// nulls are the entries that the columns of a group get where it is null, empty those where a list is empty.
 	nulls, empty []nullEntry
@@ -29,19 +27,33 @@ type step struct {
 	branches     [][]step // of a union
 }
 
+// passed is a field of one value that is passed over.
+type passed struct {
+	form     form
+	presence presence
+	width    int    // bytes of a fixed value
+	facts    *Facts // counts its nulls and, of text, its bytes; nil where nobody asks
+}
+
+// form is how a value is written.
+type form uint8
+
+const (
+	varintForm form = iota
+	bytesForm
+	fixedForm
+)
+
 type op uint8
 
 const (
-	skipVarint op = iota
-	skipBytes
-	skipFixed
+	pass op = iota
 	skipUnion
 	readBool
 	readInt
 	readLong
 	readFixed
 	readBytes
-	countBytes
 	readEnum
 	addNulls
 	inRecord
@@ -103,7 +115,7 @@ func compile(t *schema.Type, target *schema.Message, leaves []int, facts []Facts
 // cut leaves out what passes over the fields behind the last one that is wanted. Their bytes are looked at when all columns are decoded.
 func cut(program []step) (short []step, whole bool) {
 	n := len(program)
-	for n > 0 && program[n-1].op <= skipFixed {
+	for n > 0 && program[n-1].op == pass {
 		n--
 	}
 	return program[:n], n == len(program)
@@ -165,24 +177,16 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// link adds steps to others, joining skips of one kind.
+// link adds steps to others, joining those that pass over fields.
 func link(steps, more []step) []step {
 	for _, s := range more {
-		if len(steps) == 0 {
+		if len(steps) == 0 || s.op != pass || steps[len(steps)-1].op != pass {
 			steps = append(steps, s)
 			continue
 		}
 		last := &steps[len(steps)-1]
-		switch alike := last.op == s.op && last.presence == s.presence; {
-		case alike && s.op == skipFixed && s.presence == plain:
-			last.width += s.width
-		case alike && s.op <= skipFixed && last.width == s.width:
-			last.count += s.count
-			last.names = append(last.names, s.names...)
-			last.nulled = append(last.nulled, s.nulled...)
-		default:
-			steps = append(steps, s)
-		}
+		last.names = append(last.names, s.names...)
+		last.passed = append(last.passed, s.passed...)
 	}
 	return steps
 }
@@ -205,24 +209,21 @@ func (c *compiler) skip(t *schema.Type, path string) ([]step, int, error) {
 		return nil, 0, err
 	}
 	t, p := presenceOf(t)
-	s := step{presence: p, count: 1, names: []string{path}}
-	if c.facts != nil {
-		s.nulled = []*Facts{{}}
-	}
+	s := step{presence: p, names: []string{path}}
 	least := 1
 	switch t.Kind {
 	case schema.Boolean:
-		s.op, s.width = skipFixed, 1
+		s.passed = []passed{{fixedForm, p, 1, nil}}
 	case schema.Int, schema.Long, schema.Enum:
-		s.op = skipVarint
+		s.passed = []passed{{varintForm, p, 0, nil}}
 	case schema.Float:
-		s.op, s.width, least = skipFixed, 4, 4
+		s.passed, least = []passed{{fixedForm, p, 4, nil}}, 4
 	case schema.Double:
-		s.op, s.width, least = skipFixed, 8, 8
+		s.passed, least = []passed{{fixedForm, p, 8, nil}}, 8
 	case schema.Fixed:
-		s.op, s.width, least = skipFixed, t.Size, t.Size
+		s.passed, least = []passed{{fixedForm, p, t.Size, nil}}, t.Size
 	case schema.Bytes, schema.String:
-		s.op = skipBytes
+		s.passed = []passed{{bytesForm, p, 0, nil}}
 	case schema.Union:
 		s.op = skipUnion
 		return c.skipUnion(t, s, path)
@@ -235,7 +236,7 @@ func (c *compiler) skip(t *schema.Type, path string) ([]step, int, error) {
 	case schema.Array, schema.Map:
 		var key []step
 		if t.Kind == schema.Map {
-			key = []step{{op: skipBytes, count: 1, names: []string{path + ".key"}}}
+			key = []step{{names: []string{path + ".key"}, passed: []passed{{form: bytesForm}}}}
 		}
 		item, bytes, err := c.skip(t.Elem, path+".element")
 		if err != nil {
@@ -283,7 +284,7 @@ func (c *compiler) value(t *schema.Type, n *schema.Node, path string) ([]step, i
 		return nil, 0, err
 	}
 	t, p := presenceOf(t)
-	s := step{presence: p, count: 1, names: []string{path}}
+	s := step{presence: p, names: []string{path}}
 	if p.nullable() {
 		s.noNull = n.Repetition != schema.Optional
 		c.below(n, n.MaxDef-1, &s.nulls)
@@ -319,7 +320,7 @@ func asItem(n *schema.Node, shape schema.Shape) *schema.Node {
 }
 
 func (c *compiler) structure(t *schema.Type, n *schema.Node, s step, path string) ([]step, int, error) {
-	missing := step{op: addNulls, count: 1, names: s.names}
+	missing := step{op: addNulls, names: s.names}
 	body, least, err := c.fields(t, n.Children, path, func(child *schema.Node) error { return c.absent(child, &missing.nulls) })
 	if err != nil {
 		return nil, 0, err
@@ -370,7 +371,7 @@ func (c *compiler) either(t *schema.Type, n *schema.Node, path string) ([]step, 
 func (c *compiler) leaf(t *schema.Type, n *schema.Node, s step, path string) ([]step, int, error) {
 	k := c.sinks[n.Index]
 	if k == nil {
-		return c.factsOf(t, n, s, path)
+		return c.factsOf(t, n, path)
 	}
 	from, _ := t.Scalar()
 	cast, err := schema.CastFor(from, n.Scalar)
@@ -405,15 +406,10 @@ func (c *compiler) leaf(t *schema.Type, n *schema.Node, s step, path string) ([]
 }
 
 // factsOf passes over a value, counts where it is null and, of text, its bytes.
-func (c *compiler) factsOf(t *schema.Type, n *schema.Node, s step, path string) ([]step, int, error) {
-	facts := &c.facts[n.Index]
-	if t.Kind == schema.Bytes || t.Kind == schema.String {
-		s.op, s.nulls, s.counted, s.nulled = countBytes, nil, facts, []*Facts{facts}
-		return []step{s}, 1, nil
-	}
+func (c *compiler) factsOf(t *schema.Type, n *schema.Node, path string) ([]step, int, error) {
 	steps, least, err := c.skip(t, path)
-	if err == nil && len(steps) == 1 && s.presence.nullable() {
-		steps[0].nulled = []*Facts{facts}
+	if err == nil && len(steps) == 1 && steps[0].op == pass {
+		steps[0].passed[0].facts = &c.facts[n.Index]
 	}
 	return steps, least, err
 }
