@@ -168,6 +168,10 @@ func (l *Layout) place(w io.WriterAt, g *group, leaf *schema.Node, facts logfile
 	}
 	file, by := g.in.from(leaf)
 	add := pqfile.Added{Rows: int64(l.m.plan.records), Values: int64(l.m.plan.records), Bytes: facts.Bytes}
+	if v, ok := g.in.Fill[leaf.Index]; ok {
+		add.Values++ // the dictionary has it, even if no row does
+		add.Bytes += add.Values * int64(len(v)+4)
+	}
 	region, err := file.RegionBound(g.number, by.Source, leaf, add)
 	if err != nil {
 		return nil, err
@@ -204,7 +208,7 @@ func (l *Layout) known(g *group, leaf *schema.Node, facts logfile.Facts) (*pqfil
 		}
 	default:
 		r.MinMax.Forget()
-		if facts.Nulls == 0 {
+		if _, filled := g.in.Fill[leaf.Index]; filled || facts.Nulls == 0 {
 			nulls = 0
 		}
 	}
@@ -225,7 +229,7 @@ func (g *group) takesRecords() bool {
 // look adds the values of the group's records to m, and counts those that are null.
 func (g *group) look(leaf *schema.Node, m *pqfile.MinMax) (nulls int64, err error) {
 	if !g.plan.large {
-		column := g.records.kept[leaf.Index]
+		column := g.records.kept[leaf.Index].filled(g.in.fill(leaf))
 		taken := g.taken(leaf)
 		m.AddRows(column.vector, column.index, taken, g.whole())
 		return column.nulls(taken), nil

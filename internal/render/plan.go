@@ -101,6 +101,7 @@ type plan struct {
 	composites []merge.Composite
 	// groups has the changes of each row group of the base file, in the order of its rows.
 	groups  [][]change
+	dropped []int // rows of each row group
 	inserts []int32
 	// left watches the base rows of each row group that do not stay.
 	left []left
@@ -183,6 +184,15 @@ func (in *Input) plan(ctx context.Context, keep []int) (*plan, error) {
 		}
 	}
 	pl.turns.join(p)
+	for _, changes := range p.groups {
+		n := 0
+		for _, c := range changes {
+			if c.With == drop {
+				n += int(c.Rows)
+			}
+		}
+		p.dropped = append(p.dropped, n)
+	}
 	p.composites = log.Composites()
 	return p, log.Err()
 }

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -182,6 +183,16 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 		d.base = otherPages(rt, d.base, draw("page version", 1, 2) == 2, rapid.Bool().Draw(rt, "numbers of nulls"))
 	}
 	var log []logged
+	if draw("neighbours", 0, 0, 1) == 1 {
+		next := 0
+		key = func() string { // runs of rows next to each other
+			if r.IntN(10) == 0 {
+				next = r.IntN(keys)
+			}
+			next++
+			return fmt.Sprintf("k%03d", next-1)
+		}
+	}
 	share := draw("touched", 0, 1, 30, 150)
 	partial := partialAvro(t, "ts", "s", "st")
 	for b := range draw("blocks", 0, 1, 2, 5) {
@@ -239,8 +250,32 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 		d.input.Rules.Fold.Take, d.input.Rules.Base.Take = merge.TakeNulls, merge.TakeNulls
 	}
 	want := n.merge(base, log)
+	d.fill(rt, want)
 	d.want = linesOf(t, wide, target, want)
 	return d
+}
+
+// fill has some columns filled where a row has no value.
+func (d *drawn) fill(rt *rapid.T, want []row) {
+	d.input.Fill = map[int][]byte{}
+	for _, c := range []struct {
+		name    string
+		value   any
+		encoded []byte
+	}{
+		{"s", "filled", []byte("filled")},
+		{"n", int64(-77), binary.LittleEndian.AppendUint64(nil, math.MaxUint64-76)},
+		{"i", int64(5), binary.LittleEndian.AppendUint32(nil, 5)},
+	} {
+		if rapid.SampledFrom([]bool{false, false, true}).Draw(rt, "fill "+c.name) {
+			d.input.Fill[d.input.Target.Leaf(c.name).Index] = c.encoded
+			for i, r := range want {
+				if r[c.name] == nil {
+					want[i] = r.with(row{c.name: c.value})
+				}
+			}
+		}
+	}
 }
 
 // otherPages makes data pages of version 2 out of those of a file, where they are not compressed, or says of pages of nulls that they have numbers, as

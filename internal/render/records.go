@@ -216,7 +216,7 @@ type value struct {
 }
 
 func (c *columnWriter) chooser() *chooser {
-	ch := &chooser{plan: c.plan, records: c.records, logged: c.logged, unusable: []byte(c.in.Unavailable)}
+	ch := &chooser{plan: c.plan, records: c.records, unusable: []byte(c.in.Unavailable)}
 	top := c.leaf.Path[0]
 	ch.top, ch.meta = top, schema.IsMeta(top)
 	ch.text = len(c.leaf.Path) == 1 && c.leaf.Leaf.Kind == column.Bytes && c.in.Unavailable != ""

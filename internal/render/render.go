@@ -28,7 +28,7 @@ import (
 )
 
 // Version numbers the bytes that are rendered: it grows whenever the same slice would give other ones.
-const Version = 6
+const Version = 7
 
 // Input is a file slice, and how it is to be shown.
 type Input struct {
@@ -176,12 +176,7 @@ type group struct {
 func (g *group) rows() int {
 	n := 0
 	if g.in.Base != nil && len(g.plan.groups) > 0 {
-		n = int(g.in.Base.GroupRows(g.number))
-		for _, c := range g.plan.groups[g.number] {
-			if c.With == drop {
-				n -= int(c.Rows)
-			}
-		}
+		n = int(g.in.Base.GroupRows(g.number)) - g.plan.dropped[g.number]
 	}
 	if g.last {
 		n += len(g.plan.inserts)
@@ -284,7 +279,7 @@ type columnWriter struct {
 	changes []change            // of the base column
 
 	choose  *chooser
-	logged  *recordColumn  // all records of the slice, or those of the window
+	logged  *recordColumn  // all records of the slice, or those of the window: each with a value where there is one for those without
 	window  window         // of a large log
 	sharing int            // how many columns have windows at the same time; 0 is one
 	seen    *pqfile.MinMax // of all windows; nil elsewhere
@@ -294,6 +289,7 @@ type columnWriter struct {
 	extended *dictionary
 	fill     *column.Vector // one row with the value for rows that have none; nil without one
 	filling  *column.Vector // the same, as a number in dict
+	filled   bool           // a row of the base file got it
 	scratch  column.Vector  // for pages: one is written before the next is made
 	edits    []pqfile.Edit  // those of a page
 }
@@ -341,24 +337,25 @@ func (c *columnWriter) begun(err error) error {
 
 // ready reads the log records and finds the base column.
 func (c *columnWriter) ready() error {
+	c.choose, c.fill = c.chooser(), c.in.fill(c.leaf)
 	if c.plan.large {
 		c.seen = pqfile.NewMinMax(c.leaf.Scalar)
 	} else {
-		var err error
-		if c.logged, err = c.records.leaf(c.leaf); err != nil {
+		logged, err := c.records.leaf(c.leaf)
+		if err != nil {
 			return err
 		}
-	}
-	c.choose = c.chooser()
-	if v, ok := c.in.Fill[c.leaf.Index]; ok {
-		c.fill = column.New(c.leaf.Leaf)
-		c.fill.AppendLevels(0, c.leaf.Leaf.MaxDef)
-		c.fill.AppendValue(v)
+		c.use(logged)
 	}
 	if c.in.Base != nil && len(c.plan.groups) > 0 {
 		c.src, c.changes = c.in.source(c.number, c.leaf), c.plan.changes(c.number, c.leaf)
 	}
 	return nil
+}
+
+// use takes log records for the column. Which version of a row counts is chosen by the values that they had.
+func (c *columnWriter) use(logged *recordColumn) {
+	c.choose.logged, c.logged = logged, logged.filled(c.fill)
 }
 
 // extend makes the dictionary of the chunk: that of the base column, and behind it the values of the group's records.
@@ -462,24 +459,20 @@ func (c *columnWriter) rest(w pageTaker, row int) error {
 	return nil
 }
 
-// appendVersion adds a row's value of the column, as the log has it, or what stands for none.
+// appendVersion adds a row's value of the column, as the log has it.
 func (c *columnWriter) appendVersion(out *column.Vector, a int32, dict bool) {
-	from, fill := c.logged.vector, c.fill
+	from := c.logged.vector
 	if dict {
-		from, fill = c.indexes, c.filling
+		from = c.indexes
 	}
-	s := c.logged.span(c.choose.choose(a))
-	if fill != nil && s.V0 == s.V1 {
-		from, s = fill, fill.All()
-	}
-	out.Append(from, s)
+	out.Append(from, c.logged.span(c.choose.choose(a)))
 }
 
 // merged is a page as the plan changes it.
 func (c *columnWriter) merged(p page, row int) *column.Vector {
 	changes := between(c.changes, row, row+p.rows)
 	if len(changes) == 0 {
-		return c.filled(p.vector, p.dict)
+		return c.fillRows(p.vector, p.dict)
 	}
 	w := column.NewWalker(p.vector)
 	out := &c.scratch
@@ -506,7 +499,7 @@ func (c *columnWriter) merged(p page, row int) *column.Vector {
 		}
 	}
 	out.Append(p.vector, w.Next(row+p.rows-at))
-	return c.filled(out, p.dict)
+	return c.fillRows(out, p.dict)
 }
 
 func (c *columnWriter) dictOf(p page) *column.Vector {
@@ -516,26 +509,16 @@ func (c *columnWriter) dictOf(p page) *column.Vector {
 	return nil
 }
 
-// filled puts the value for rows that have none where it belongs.
-func (c *columnWriter) filled(v *column.Vector, dict bool) *column.Vector {
+// fillRows gives base rows that have no value the one for them.
+func (c *columnWriter) fillRows(v *column.Vector, dict bool) *column.Vector {
 	if c.fill == nil || v.Values() == v.Entries() {
 		return v
 	}
-	fill := c.fill
+	c.filled = true
 	if dict {
-		fill = c.filling
+		return filled(v, c.filling)
 	}
-	out := column.New(v.Leaf)
-	value := 0
-	for i := range v.Entries() {
-		if v.Def[i] < v.Leaf.MaxDef {
-			out.Append(fill, fill.All())
-			continue
-		}
-		out.Append(v, column.Span{E0: i, E1: i + 1, V0: value, V1: value + 1})
-		value++
-	}
-	return out
+	return filled(v, c.fill)
 }
 
 // minMax is what is known of the column's values: those of the base column and of the records.
@@ -552,10 +535,8 @@ func (c *columnWriter) minMax() *pqfile.MinMax {
 	default:
 		m.Forget()
 	}
-	if value, ok := c.in.Fill[c.leaf.Index]; ok {
-		one := column.New(bare(c.leaf.Leaf))
-		one.AppendValue(value)
-		m.AddRows(one, column.NewIndex(one), []int32{0}, false)
+	if c.filled {
+		m.AddRows(c.fill, column.NewIndex(c.fill), []int32{0}, true)
 	}
 	return m
 }

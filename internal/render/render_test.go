@@ -269,8 +269,8 @@ func TestOnly(t *testing.T) {
 }
 
 func TestFillAndConstants(t *testing.T) {
-	base := narrowRows(5, "001")
-	base[1]["s"], base[4]["s"], base[2]["n"] = nil, nil, nil
+	full, lacking := narrowRows(5, "001"), narrowRows(5, "001")
+	lacking[1]["s"], lacking[4]["s"], lacking[2]["n"] = nil, nil, nil
 	update := rowAt("k0", "002", 10, nil, int64(5))
 	fresh := rowAt("new", "002", 10, nil, nil)
 	log := dataBlock(t, "002", narrow, []row{update, fresh})
@@ -295,15 +295,12 @@ func TestFillAndConstants(t *testing.T) {
 			"an empty constant":  {nil, map[string][]byte{"s": {}}, func(r row) { r["s"] = "" }},
 		} {
 			t.Run(fmt.Sprint(name, mode), func(t *testing.T) {
-				for _, with := range []bool{true, false} {
-					var want []row
+				for _, base := range [][]row{full, lacking, nil} {
 					s := narrowSlice(t, nil, layout{}, log)
-					if with {
+					want := []row{update}
+					if base != nil {
 						s = narrowSlice(t, base, fixed(5, 2, mode), log)
-						want = append(want, update)
 						want = append(want, base[1:]...)
-					} else {
-						want = append(want, update)
 					}
 					want = append(want, fresh)
 					byLeaf := func(names map[string][]byte) map[int][]byte {

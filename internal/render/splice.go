@@ -35,13 +35,13 @@ func (c *columnWriter) openEncoded() error {
 }
 
 // splices tells whether the pages of a base column can be edited in their encoded form: those of a flat column whose values stay as
-// they are. Pages of unusual encodings are decoded nevertheless.
+// they are, and none of which is to be filled in. Pages of unusual encodings are decoded nevertheless.
 func (in *Input) splices(leaf *schema.Node) bool {
 	if in.Base == nil || in.Base.Groups() == 0 {
 		return false
 	}
 	file, by := in.from(leaf)
-	if _, filled := in.Fill[leaf.Index]; filled || !by.ValuesKept() || leaf.Leaf.MaxRep > 0 || file != in.Base && !in.aligned {
+	if _, fill := in.Fill[leaf.Index]; !by.ValuesKept() || fill && in.lacks(leaf) || leaf.Leaf.MaxRep > 0 || file != in.Base && !in.aligned {
 		return false
 	}
 	_, ok := by.Levels()

@@ -81,22 +81,22 @@ func (c *columnWriter) eachWindow(f func()) error {
 // decode decodes the records that a window takes, in the order of its rows.
 func (c *columnWriter) decode(taken []int32) error {
 	into := column.New(c.leaf.Leaf)
-	if c.logged != nil {
-		into = c.logged.vector // of the window before
+	if c.choose.logged != nil {
+		into = c.choose.logged.vector // of the window before
 		into.Reset()
 	}
 	logged, err := c.records.some(c.leaf, newRanks(taken, c.plan.records), into)
 	if err != nil {
 		return err
 	}
-	c.logged, c.choose.logged = logged, logged
+	c.use(logged)
 	if c.extended != nil {
 		c.numberAll(taken)
 	}
 	for i, record := range taken {
 		taken[i] = int32(logged.row(record))
 	}
-	c.seen.AddRows(logged.vector, logged.index, taken, c.whole())
+	c.seen.AddRows(c.logged.vector, c.logged.index, taken, c.whole())
 	return nil
 }
 
