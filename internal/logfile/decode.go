@@ -104,15 +104,10 @@ func (d *decoder) pass(s *step, p int) int {
 			if p >= len(b) {
 				return d.failField(p, s.names[i], "expected the index of a union, the record ends")
 			}
-			c := b[p]
-			if c != f.presence.value {
-				if c != f.presence.null {
-					return d.failField(p, s.names[i], "expected the index of a union, found 0x%02x", c)
+			if b[p] != f.presence.value {
+				if p = d.passNull(s, i, p); p < 0 {
+					return -1
 				}
-				if f.facts != nil {
-					f.facts.Nulls++
-				}
-				p++
 				continue
 			}
 			p++
@@ -141,6 +136,18 @@ func (d *decoder) pass(s *step, p int) int {
 		p = q + n
 	}
 	return p
+}
+
+// passNull is where the union of a field that is passed over has another index than that of its value.
+func (d *decoder) passNull(s *step, i, p int) int {
+	f := &s.passed[i]
+	if d.buf[p] != f.presence.null {
+		return d.failField(p, s.names[i], "expected the index of a union, found 0x%02x", d.buf[p])
+	}
+	if f.facts != nil {
+		f.facts.Nulls++
+	}
+	return p + 1
 }
 
 // length reads the length of bytes that lie within the record, and gives the position behind it.
