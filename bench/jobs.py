@@ -27,6 +27,17 @@ def read_all(folder):
     return work
 
 
+def finish_all(folder):
+    """Reads the end of every Parquet file: of a file that is rendered when it is opened, that is to wait until it is finished."""
+    def work():
+        for path in parquet_files(folder):
+            with open(path, "rb", buffering=0) as f:
+                f.seek(-8, os.SEEK_END)
+                if f.read(8)[4:] != b"PAR1":
+                    raise ValueError(f"{path}: no Parquet file")
+    return work
+
+
 def open_often(path, times):
     """Opens and closes a file, many times."""
     def work():

@@ -50,11 +50,12 @@ class Absolute:
 @dataclass
 class Experiment:
     """Sides that are measured in turns. A side is a function that does the work once, or several works after one another, whose samples it gives
-    by name; prepare runs before each side, unmeasured."""
+    by name; prepare runs before each side, unmeasured. Where often is set there are so many rounds for one of others: of work that is soon done."""
 
     sides: dict[str, Callable[[], Sample | dict[str, Sample]]]
     lines: list[Comparison | Absolute]
     prepare: Callable[[], None] = lambda: None
+    often: int = 1
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class Result:
 def run(name, experiment, rounds):
     """All lines of an experiment, measured."""
     samples = {}
+    rounds *= experiment.often
     for n in range(rounds):
         for side, work in experiment.sides.items():
             experiment.prepare()

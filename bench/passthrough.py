@@ -31,7 +31,8 @@ def reads(place, kind, state="warm"):
     lines = [Comparison(f"{work}: CPU", "mount", "the file itself", throughput and 1.1)]
     if throughput:
         lines.append(Comparison(f"{work}: wall time, the inverse of throughput", "mount", "the file itself", 1 / throughput, metric="wall"))
-    return Experiment({"mount": mounted, "the file itself": partial(job, name, file, amount)}, lines, partial(STATES[state], table))
+    return Experiment({"mount": mounted, "the file itself": partial(job, name, file, amount)}, lines, partial(STATES[state], table),
+                      often=4 if state == "cold" else 1)
 
 
 EXPERIMENTS = {

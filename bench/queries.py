@@ -52,6 +52,7 @@ def again(place, expressions, what):
         {"mount": ours, "the same Parquet natively": partial(job, "duckdb_query", copy, expressions)},
         [Comparison(f"second query on a merged slice, {what}", "mount", "the same Parquet natively", 1.1)],
         partial(STATES["warm"], copy),
+        often=4,
     )
 
 

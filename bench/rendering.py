@@ -10,13 +10,15 @@ def random(place, state):
     table = place.tables.path("random")
     sides = {
         "hudifs": partial(render, place, table),
-        "hudifs, lazy": partial(render, place, table, "auto"),
+        "hudifs, read": partial(render, place, table, work="read_all"),
+        "hudifs, lazy": partial(render, place, table, work="read_all", lazy="auto"),
         "DuckDB COPY": partial(job, "duckdb_copy", table, place.path("copy.parquet")),
         "hudi-rs": partial(job, "hudi_rs_read", table),
         "DuckDB on the base files": partial(job, "duckdb_query", table, "*"),
     }
     lines = [
         Comparison(f"render a MOR slice to Parquet, 15 % of the keys touched at random, {state}", "hudifs", "DuckDB COPY", 0.6, 0.4),
+        Comparison(f"the same, and all of it read through the mount, {state}", "hudifs, read", "DuckDB COPY"),
         Comparison(f"the same with `--lazy=auto`, {state}", "hudifs, lazy", "DuckDB COPY"),
         Comparison(f"the same at once, to Arrow by the peer, {state}", "hudifs", "hudi-rs", 0.7, 0.45),
         Comparison(f"the same, to Arrow by the peer, without the logs, {state}", "hudifs", "DuckDB on the base files"),
@@ -46,7 +48,7 @@ def wide(place):
     return Experiment(
         {
             "one column": partial(first_query, place, table, "sum(c01)"),
-            "rendering all": partial(render, place, table),
+            "rendering all": partial(render, place, table, work="read_all"),
         },
         [
             Comparison("first query of 1 column of 100 on a merged slice, nothing cached", "one column", "rendering all", 0.05),
@@ -56,10 +58,10 @@ def wide(place):
     )
 
 
-def render(place, table, lazy="never"):
-    """The table is mounted, and all of latest/ read, so that it lies finished in the cache."""
+def render(place, table, work="finish_all", lazy="never"):
+    """The table is mounted, and all of latest/ finished in the cache, or read as well."""
     with place.mount(table, place.fresh("cache"), "--lazy", lazy) as daemon:
-        return job("read_all", place.path("mnt/latest")) + daemon.used()
+        return job(work, place.path("mnt/latest")) + daemon.used()
 
 
 def first_query(place, table, expressions):

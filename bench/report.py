@@ -13,7 +13,8 @@ PEERS = {"hudi": "hudi-rs", "duckdb": "DuckDB", "pyarrow": "pyarrow"}
 
 INTRODUCTION = """# How fast it is
 
-Written by `make bench` on {date}; do not edit. hudifs beside what one would use instead, measured in turns (A B C, A B C, …) on one machine, {rounds} rounds.
+Written by `make bench` on {date}; do not edit. hudifs beside what one would use instead, measured in turns (A B C, A B C, …) on one machine, {rounds} rounds,
+and more of what is soon done.
 
 {versions}.
 {machine}; a load of {load:.1f} when it began: what else runs slows all sides, not always by the same.
@@ -27,6 +28,7 @@ How to read it:
 - *at most* is what we ask of ourselves, in brackets what we want.
 - hudifs is mounted anew for every round, with an empty cache unless the line says otherwise, and the start of its daemon counts; the start of Python and the import of a peer do not,
   nor the first time that Spark runs a query, when Java compiles it.
+- To render is to finish the files of the slice in the cache, as the peer finishes its own; to read them too is a line of its own.
 - *warm*: the table's files are in the page cache. *cold*: they are not.
 - Seconds are the least of the rounds.
 
