@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -164,6 +165,9 @@ func (in *Input) plan(ctx context.Context, keep []int) (*plan, error) {
 	if pl.positions, err = in.positions(blocks); err != nil {
 		return nil, err
 	}
+	pl.entered = slices.Concat(pl.positions...)
+	slices.Sort(pl.entered)
+	pl.entered = slices.Compact(pl.entered)
 	if keys := pl.keys; keys != nil && pl.positions == nil && in.Merger == nil && len(keys.leaves) == 1 && keys.leaves[0].Scalar.Text {
 		p.key = keys.leaves[0]
 	}
@@ -267,8 +271,9 @@ type planner struct {
 	keys  *keyReader
 	order ordering
 	log   *merge.Log
-	// positions are the base rows that the entries of each block belong to; nil where keys tell.
+	// positions are the base rows that the entries of each block belong to; nil where keys tell. entered are those of all blocks, sorted.
 	positions [][]uint64
+	entered   []uint64
 	// key and ordering are buffers.
 	key, ordering []byte
 	versions      *versions // for a Merger; nil without one
@@ -564,11 +569,11 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 		pl.versions.base = rows
 	}
 	out := make([]change, 0, min(int64(log.Len()), n))
-	for i := range int32(n) {
-		if i%checkEvery == 0 && ctx.Err() != nil {
+	for looked, i := range pl.lookedAt(first, int32(n)) {
+		if looked%checkEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if err := rows.next(); err != nil {
+		if err := rows.enter(int64(i)); err != nil {
 			return nil, err
 		}
 		if pl.turns.count > 1 {
@@ -598,6 +603,29 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 		}
 	}
 	return out, rows.err
+}
+
+// lookedAt gives those of n base rows, the first of which is row number first of the file, that the plan has to look at, numbered: all, or where positions
+// tell and the log alone decides, those that it has entries of.
+func (pl *planner) lookedAt(first int64, n int32) iter.Seq2[int, int32] {
+	if pl.positions == nil || pl.in.Only != nil || pl.in.Keys != nil {
+		return func(yield func(int, int32) bool) {
+			for i := range n {
+				if !yield(int(i), i) {
+					return
+				}
+			}
+		}
+	}
+	from, _ := slices.BinarySearch(pl.entered, uint64(first))
+	to, _ := slices.BinarySearch(pl.entered, uint64(first)+uint64(n))
+	return func(yield func(int, int32) bool) {
+		for i, position := range pl.entered[from:to] {
+			if !yield(i, int32(position-uint64(first))) {
+				return
+			}
+		}
+	}
 }
 
 // left are columns of a row group whose rows that do not stay are looked at.

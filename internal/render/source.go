@@ -223,16 +223,16 @@ type rows struct {
 
 func (in *Input) rows(group int, leaves []int) *rows {
 	slices.Sort(leaves)
-	r := &rows{leaves: slices.Compact(leaves), row: -1}
+	r := &rows{leaves: slices.Compact(leaves)}
 	for _, l := range r.leaves {
 		r.cursors = append(r.cursors, &cursor{src: in.source(group, in.Target.Leaves[l])})
 	}
 	return r
 }
 
-// next goes to the next row. It gives the error of the rows before.
-func (r *rows) next() error {
-	r.row++
+// enter goes to a row behind the current one. It gives the error of the rows before.
+func (r *rows) enter(row int64) error {
+	r.row = row
 	return r.err
 }
 
