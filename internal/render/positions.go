@@ -11,9 +11,6 @@ import (
 	"github.com/hudifs/hudifs/internal/logfile"
 )
 
-// maxPositions is more rows than a file slice can have.
-const maxPositions = 1 << 31
-
 // positions reads which base rows the entries of each block belong to: the i-th smallest position is that of the i-th entry. It is nil
 // unless every block states them, and for the slice's own base file: otherwise keys tell (hudi-common:
 // PositionBasedFileGroupRecordBuffer). They matter where several base rows have one key.
@@ -34,12 +31,20 @@ func (in *Input) positions(blocks []batch) ([][]uint64, error) {
 		if _, err := set.ReadFrom(r); err != nil {
 			return nil, b.wrap(fmt.Errorf("%w: record positions: %w", logfile.ErrCorrupt, err))
 		}
-		if set.GetCardinality() > maxPositions {
-			return nil, b.wrap(fmt.Errorf("%w: %d record positions", logfile.ErrCorrupt, set.GetCardinality()))
+		if n, most := set.GetCardinality(), b.mostEntries(); n > most {
+			return nil, b.wrap(fmt.Errorf("%w: %d record positions for %d entries at most", logfile.ErrCorrupt, n, most))
 		}
 		out[i] = set.ToArray()
 	}
 	return out, nil
+}
+
+// mostEntries bounds how many records or deletes the block has.
+func (b *batch) mostEntries() uint64 {
+	if b.data != nil {
+		return uint64(b.data.Rows())
+	}
+	return uint64(b.block.ContentLength)
 }
 
 func positionKey(b []byte, position uint64) []byte { return binary.BigEndian.AppendUint64(b, position) }

@@ -9,7 +9,8 @@
 // beforehand, from footers and block headers: what the file turns out smaller is a hole before its footer.
 //
 // The columns of the log records are decoded together, as many as go into windowBytes; those of a log that is much larger each in windows of records that go along
-// with the pages, its keys merged in turns. So memory does not grow with the log, beside some 20 bytes of plan for each record; time does, by passes over it.
+// with the pages, its keys merged in turns. So memory does not grow with the log, beside some 20 bytes of plan for each record, 36 where it has a position;
+// time does, by passes over it.
 package render
 
 import (

@@ -391,6 +391,9 @@ func TestPositions(t *testing.T) {
 	}
 	for name, log := range map[string][]byte{
 		"fewer positions than records": data(at("001", 2), second, third),
+		"far more positions": block(logfile.DeleteBlock, map[logfile.HeaderKey]string{
+			logfile.InstantTime: "002", logfile.SchemaText: narrow, logfile.PositionsBaseInstant: "001", logfile.RecordPositions: rangeText(t, 1<<24),
+		}, deleteContent([]del{{key: "a"}})),
 		"no bitmap":                    data(map[logfile.HeaderKey]string{logfile.InstantTime: "002", logfile.SchemaText: narrow, logfile.PositionsBaseInstant: "001", logfile.RecordPositions: "AAAA"}, second),
 		"no Base64":                    data(map[logfile.HeaderKey]string{logfile.InstantTime: "002", logfile.SchemaText: narrow, logfile.PositionsBaseInstant: "001", logfile.RecordPositions: "%%"}, second),
 	} {

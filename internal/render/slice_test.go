@@ -202,7 +202,20 @@ func block(typ logfile.BlockType, header map[logfile.HeaderKey]string, content [
 
 func positionsText(t testing.TB, rows ...uint64) string {
 	t.Helper()
-	set := roaring64.BitmapOf(rows...)
+	return bitmapText(t, roaring64.BitmapOf(rows...))
+}
+
+// rangeText has the first so many positions, in few bytes.
+func rangeText(t testing.TB, rows uint64) string {
+	t.Helper()
+	set := roaring64.New()
+	set.AddRange(0, rows)
+	set.RunOptimize()
+	return bitmapText(t, set)
+}
+
+func bitmapText(t testing.TB, set *roaring64.Bitmap) string {
+	t.Helper()
 	b, err := set.ToBytes()
 	if err != nil {
 		t.Fatal(err)
