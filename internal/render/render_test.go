@@ -394,8 +394,8 @@ func TestPositions(t *testing.T) {
 		"far more positions": block(logfile.DeleteBlock, map[logfile.HeaderKey]string{
 			logfile.InstantTime: "002", logfile.SchemaText: narrow, logfile.PositionsBaseInstant: "001", logfile.RecordPositions: rangeText(t, 1<<24),
 		}, deleteContent([]del{{key: "a"}})),
-		"no bitmap":                    data(map[logfile.HeaderKey]string{logfile.InstantTime: "002", logfile.SchemaText: narrow, logfile.PositionsBaseInstant: "001", logfile.RecordPositions: "AAAA"}, second),
-		"no Base64":                    data(map[logfile.HeaderKey]string{logfile.InstantTime: "002", logfile.SchemaText: narrow, logfile.PositionsBaseInstant: "001", logfile.RecordPositions: "%%"}, second),
+		"no bitmap": data(map[logfile.HeaderKey]string{logfile.InstantTime: "002", logfile.SchemaText: narrow, logfile.PositionsBaseInstant: "001", logfile.RecordPositions: "AAAA"}, second),
+		"no Base64": data(map[logfile.HeaderKey]string{logfile.InstantTime: "002", logfile.SchemaText: narrow, logfile.PositionsBaseInstant: "001", logfile.RecordPositions: "%%"}, second),
 	} {
 		if _, err := narrowSlice(t, base, fixed(4, 2, plainPages), log).bytes(t); !errors.Is(err, logfile.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
