@@ -11,6 +11,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,9 +159,10 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 	keys := max(count, 5)
 	key := func() string { return fmt.Sprintf("k%03d", r.IntN(keys+keys/4)) }
 	var base []row
+	positions := count > 0 && draw("positions", 0, 0, 1) == 1
 	for i := range count {
 		k := fmt.Sprintf("k%03d", i)
-		if draw("duplicates", 0, 0, 0, 1) == 1 && i > 0 {
+		if draw("duplicates", 0, 0, 0, 1) == 1 && i > 0 && !positions {
 			k = fmt.Sprintf("k%03d", i-1)
 		}
 		base = append(base, old.row(k, int64(r.IntN(20)), "001"))
@@ -194,13 +197,24 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 		}
 	}
 	share := draw("touched", 0, 1, 30, 150)
+	blockKeys := func(header map[logfile.HeaderKey]string) (list []string) {
+		for range r.IntN(share + 1) {
+			list = append(list, key())
+		}
+		if positions {
+			list = inBase(list, count)
+			header[logfile.RecordPositions], header[logfile.PositionsBaseInstant] = positionsOf(t, list), "001"
+		}
+		return list
+	}
 	partial := partialAvro(t, "ts", "s", "st")
 	for b := range draw("blocks", 0, 1, 2, 5) {
 		instant := fmt.Sprintf("%03d", b+2)
 		if draw("kind", 0, 0, 0, 1) == 1 {
 			var deletes []del
-			for range r.IntN(share + 1) {
-				x := del{key: key()}
+			header := map[logfile.HeaderKey]string{logfile.InstantTime: instant}
+			for _, k := range blockKeys(header) {
+				x := del{key: k}
 				if r.IntN(2) == 0 {
 					ts := int64(r.IntN(20))
 					x.ts = &ts
@@ -208,7 +222,7 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 				deletes = append(deletes, x)
 				log = append(log, logged{x.key, version{deleted: true, ts: x.ts}})
 			}
-			d.logs = append(d.logs, deleteBlock(instant, deletes...))
+			d.logs = append(d.logs, block(logfile.DeleteBlock, header, deleteContent(deletes)))
 			continue
 		}
 		var rows []row
@@ -222,8 +236,8 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 			header[logfile.IsPartial] = "true"
 		}
 		header[logfile.SchemaText] = avro
-		for range r.IntN(share + 1) {
-			x := fresh.row(key(), int64(r.IntN(20)), instant)
+		for _, k := range blockKeys(header) {
+			x := fresh.row(k, int64(r.IntN(20)), instant)
 			if has != nil {
 				for c := range x {
 					if !has[c] {
@@ -241,7 +255,7 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 		}
 		d.logs = append(d.logs, block(logfile.AvroData, header, avroContent(t, avro, rows)))
 	}
-	d.input = render.Input{Target: target, Ordering: []string{"ts"}}
+	d.input = render.Input{Target: target, Ordering: []string{"ts"}, BaseInstant: "001"}
 	d.input.Pruning = rapid.SliceOfDistinct(rapid.SampledFrom(slices.Sorted(maps.Keys(wideColumns))), rapid.ID[string]).Draw(rt, "pruning")
 	if n.eventTime {
 		d.input.Rules = merge.EventTime
@@ -253,6 +267,31 @@ func drawSlice(rt *rapid.T, t testing.TB) *drawn {
 	d.fill(rt, want)
 	d.want = linesOf(t, wide, target, want)
 	return d
+}
+
+// inBase are those of some keys that the base file has, in the order of its rows.
+func inBase(keys []string, rows int) []string {
+	keys = slices.DeleteFunc(keys, func(k string) bool { return rowOf(k) >= uint64(rows) })
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// rowOf is the base row that a key belongs to.
+func rowOf(key string) uint64 {
+	n, err := strconv.ParseUint(strings.TrimPrefix(key, "k"), 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func positionsOf(t testing.TB, keys []string) string {
+	t.Helper()
+	rows := make([]uint64, len(keys))
+	for i, k := range keys {
+		rows[i] = rowOf(k)
+	}
+	return positionsText(t, rows...)
 }
 
 // fill has some columns filled where a row has no value.
