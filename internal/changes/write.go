@@ -12,7 +12,7 @@ import (
 )
 
 // Version numbers the bytes that are written: it grows whenever the same changes would give other ones.
-const Version = 1
+const Version = 2
 
 // Schema is that of change records.
 func Schema() (*schema.Message, error) {
