@@ -29,12 +29,6 @@ func (d *decoder) run(steps []step, p int, rep uint8) int {
 	b := d.buf
 	for i := range steps {
 		s := &steps[i]
-		if s.op == pass {
-			if p = d.pass(s, p); p < 0 {
-				return -1
-			}
-			continue
-		}
 		if s.presence.union {
 			if p >= len(b) {
 				return d.fail(p, s, "expected the index of a union, the record ends")
@@ -48,6 +42,8 @@ func (d *decoder) run(steps []step, p int, rep uint8) int {
 			p++
 		}
 		switch s.op {
+		case pass:
+			p = d.pass(s, p)
 		case readBytes:
 			p = d.bytes(s, p, rep)
 		case readLong, readInt:
@@ -64,7 +60,6 @@ func (d *decoder) run(steps []step, p int, rep uint8) int {
 			d.absent(s.nulls, rep)
 		case skipUnion:
 			p = d.union(s, p)
-		case pass: // above
 		}
 		if p < 0 {
 			return -1

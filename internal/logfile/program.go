@@ -16,7 +16,7 @@ type step struct {
 	width    int  // bytes of a fixed value
 	names    []string
 
-	passed  []passed // by names
+	passed  []passed // by names, each with its own presence
 	sink    *sink
 	nullDef uint8
 	// nulls are the entries that the columns of a group get where it is null, empty those where a list is empty.
@@ -210,20 +210,21 @@ func (c *compiler) skip(t *schema.Type, path string) ([]step, int, error) {
 	}
 	t, p := presenceOf(t)
 	s := step{presence: p, names: []string{path}}
+	f := passed{presence: p}
 	least := 1
 	switch t.Kind {
 	case schema.Boolean:
-		s.passed = []passed{{fixedForm, p, 1, nil}}
+		f.form, f.width = fixedForm, 1
 	case schema.Int, schema.Long, schema.Enum:
-		s.passed = []passed{{varintForm, p, 0, nil}}
+		f.form = varintForm
 	case schema.Float:
-		s.passed, least = []passed{{fixedForm, p, 4, nil}}, 4
+		f.form, f.width, least = fixedForm, 4, 4
 	case schema.Double:
-		s.passed, least = []passed{{fixedForm, p, 8, nil}}, 8
+		f.form, f.width, least = fixedForm, 8, 8
 	case schema.Fixed:
-		s.passed, least = []passed{{fixedForm, p, t.Size, nil}}, t.Size
+		f.form, f.width, least = fixedForm, t.Size, t.Size
 	case schema.Bytes, schema.String:
-		s.passed = []passed{{bytesForm, p, 0, nil}}
+		f.form = bytesForm
 	case schema.Union:
 		s.op = skipUnion
 		return c.skipUnion(t, s, path)
@@ -249,6 +250,9 @@ func (c *compiler) skip(t *schema.Type, path string) ([]step, int, error) {
 	}
 	if p != plain {
 		least = 1
+	}
+	if s.op == pass {
+		s.presence, s.passed = plain, []passed{f}
 	}
 	return []step{s}, least, nil
 }
