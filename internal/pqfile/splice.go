@@ -130,7 +130,7 @@ func (c *ChunkWriter) splice(p *EncodedPage, levels []uint8, edits Edits, with V
 	if err != nil {
 		return err
 	}
-	s := splicer{edits: edits.List, first: edits.First, entries: p.Rows, from: with.Plain, index: with.Index, top: c.leaf.Leaf.MaxDef}
+	s := splicer{edits: edits, entries: p.Rows, from: with.Plain, index: with.Index, top: c.leaf.Leaf.MaxDef}
 	if p.Dict {
 		s.from = with.Numbers
 	}
@@ -203,7 +203,7 @@ func (c *ChunkWriter) spliceIndexes(s *splicer, src []byte, values int) error {
 func (c *ChunkWriter) spliceLevels(s *splicer) (entries, nulls int, err error) {
 	entries = s.entries
 	s.filled = s.whole
-	for _, e := range s.edits {
+	for _, e := range s.edits.List {
 		if e.With == LeftOut {
 			entries -= int(e.Rows)
 		} else if x := s.added(e); x.V1-x.V0 < int(e.Rows) {
@@ -232,7 +232,7 @@ func (c *ChunkWriter) spliceLevels(s *splicer) (entries, nulls int, err error) {
 			def = append(def, s.def[row:to]...)
 		}
 	}
-	for _, e := range s.edits {
+	for _, e := range s.edits.List {
 		kept(s.row(e))
 		if e.With != LeftOut {
 			x := s.added(e)
@@ -247,8 +247,7 @@ func (c *ChunkWriter) spliceLevels(s *splicer) (entries, nulls int, err error) {
 
 // splicer makes edits in the values of a page.
 type splicer struct {
-	edits   []Edit
-	first   int // the page's first row in edits
+	edits   Edits
 	entries int
 	whole   bool   // no entry is null
 	def     []byte // the levels, where some are
@@ -259,7 +258,7 @@ type splicer struct {
 }
 
 // row is where an edit begins in the page.
-func (s *splicer) row(e Edit) int { return int(e.Row) - s.first }
+func (s *splicer) row(e Edit) int { return int(e.Row) - s.edits.First }
 
 // added is where the rows that an edit brings lie.
 func (s *splicer) added(e Edit) column.Span { return s.index.Span(int(e.With), int(e.With+e.Rows)) }
@@ -281,7 +280,7 @@ func (s *splicer) fixed(dst, src []byte, values, width int) ([]byte, error) {
 		return s.overwritten(dst, src[:values*width], width), nil
 	}
 	row, at := 0, 0
-	for _, e := range s.edits {
+	for _, e := range s.edits.List {
 		from := s.row(e)
 		n := at + width*s.present(row, from)
 		dst = append(dst, src[at:n]...)
@@ -298,7 +297,7 @@ func (s *splicer) fixed(dst, src []byte, values, width int) ([]byte, error) {
 // overwritten edits values of a fixed width where each row has one: those that are replaced are copied with those around them first.
 func (s *splicer) overwritten(dst, src []byte, width int) []byte {
 	at, begin := 0, len(dst)
-	for _, e := range s.edits {
+	for _, e := range s.edits.List {
 		if e.With == LeftOut {
 			from := width * s.row(e)
 			dst = append(dst, src[at:from]...)
@@ -308,7 +307,7 @@ func (s *splicer) overwritten(dst, src []byte, width int) []byte {
 	dst = append(dst, src[at:]...)
 	page := dst[begin:]
 	gone := 0
-	for _, e := range s.edits {
+	for _, e := range s.edits.List {
 		if e.With == LeftOut {
 			gone += width * int(e.Rows)
 			continue
@@ -336,7 +335,7 @@ func (s *splicer) byteArrays(dst, src []byte, values int) ([]byte, error) {
 	dst = grow(dst, len(dst)+len(src)+len(src)/8) // new values are about as long as old ones
 	w := plainWalker{b: src}
 	row, left := 0, values
-	for _, e := range s.edits {
+	for _, e := range s.edits.List {
 		from := s.row(e)
 		n := s.present(row, from)
 		kept, err := w.next(n)

@@ -162,12 +162,9 @@ func (in *Input) plan(ctx context.Context, keep []int) (*plan, error) {
 			return nil, err
 		}
 	}
-	if pl.positions, err = in.positions(blocks); err != nil {
+	if pl.positions, pl.entered, err = in.positions(blocks); err != nil {
 		return nil, err
 	}
-	pl.entered = slices.Concat(pl.positions...)
-	slices.Sort(pl.entered)
-	pl.entered = slices.Compact(pl.entered)
 	if keys := pl.keys; keys != nil && pl.positions == nil && in.Merger == nil && len(keys.leaves) == 1 && keys.leaves[0].Scalar.Text {
 		p.key = keys.leaves[0]
 	}

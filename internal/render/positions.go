@@ -13,30 +13,32 @@ import (
 
 // positions reads which base rows the entries of each block belong to: the i-th smallest position is that of the i-th entry. It is nil
 // unless every block states them, and for the slice's own base file: otherwise keys tell (hudi-common:
-// PositionBasedFileGroupRecordBuffer). They matter where several base rows have one key.
-func (in *Input) positions(blocks []batch) ([][]uint64, error) {
+// PositionBasedFileGroupRecordBuffer). They matter where several base rows have one key. all are those of the blocks together, sorted.
+func (in *Input) positions(blocks []batch) (byBlock [][]uint64, all []uint64, err error) {
 	if in.Base == nil || len(blocks) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	for _, b := range blocks {
 		if text, of := b.block.Positions(); text == "" || of != in.BaseInstant {
-			return nil, nil
+			return nil, nil, nil
 		}
 	}
-	out := make([][]uint64, len(blocks))
+	byBlock = make([][]uint64, len(blocks))
+	union := roaring64.New()
 	for i, b := range blocks {
 		text, _ := b.block.Positions()
 		set := roaring64.New()
 		r := base64.NewDecoder(base64.StdEncoding, strings.NewReader(text))
 		if _, err := set.ReadFrom(r); err != nil {
-			return nil, b.wrap(fmt.Errorf("%w: record positions: %w", logfile.ErrCorrupt, err))
+			return nil, nil, b.wrap(fmt.Errorf("%w: record positions: %w", logfile.ErrCorrupt, err))
 		}
 		if n, most := set.GetCardinality(), b.mostEntries(); n > most {
-			return nil, b.wrap(fmt.Errorf("%w: %d record positions for %d entries at most", logfile.ErrCorrupt, n, most))
+			return nil, nil, b.wrap(fmt.Errorf("%w: %d record positions for %d entries at most", logfile.ErrCorrupt, n, most))
 		}
-		out[i] = set.ToArray()
+		byBlock[i] = set.ToArray()
+		union.Or(set)
 	}
-	return out, nil
+	return byBlock, union.ToArray(), nil
 }
 
 // mostEntries bounds how many records or deletes the block has.

@@ -516,10 +516,11 @@ func (c *columnWriter) fillRows(v *column.Vector, dict bool) *column.Vector {
 		return v
 	}
 	c.filled = true
+	fill := c.fill
 	if dict {
-		return filled(v, c.filling)
+		fill = c.filling
 	}
-	return filled(v, c.fill)
+	return filled(v, fill)
 }
 
 // minMax is what is known of the column's values: those of the base column and of the records.
