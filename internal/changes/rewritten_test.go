@@ -13,56 +13,33 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/hudifs/hudifs/internal/changes"
-	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/pqfile"
 	"github.com/hudifs/hudifs/internal/render"
 	"github.com/hudifs/hudifs/internal/schema"
 )
 
 // baseRow is a row of a base file.
-type baseRow struct{ commit, key, value string }
+type baseRow struct {
+	Commit string `parquet:"_hoodie_commit_time,optional"`
+	Key    string `parquet:"_hoodie_record_key,optional"`
+	Value  string `parquet:"v,optional"`
+}
 
 // baseFiles are base files of rows by name.
 type baseFiles map[string][]baseRow
 
-// memory is a file that is written in pieces.
-type memory struct{ b []byte }
-
-func (m *memory) WriteAt(p []byte, at int64) (int, error) {
-	if need := int(at) + len(p); need > len(m.b) {
-		m.b = append(m.b, make([]byte, need-len(m.b))...)
-	}
-	return copy(m.b[at:], p), nil
-}
-
 func (f baseFiles) Slice(_ context.Context, s changes.Slice, target *schema.Message) (*render.Input, func(), error) {
-	var m memory
-	w := pqfile.NewWriter(&m, target)
-	w.BeginGroup()
-	for i, leaf := range target.Leaves {
-		v := column.New(leaf.Leaf)
-		for _, r := range f[s.Base] {
-			v.AppendLevels(0, leaf.Leaf.MaxDef)
-			v.AppendValue([]byte([]string{r.commit, r.key, r.value}[i]))
-		}
-		c := w.Chunk(leaf, pqfile.ChunkOptions{})
-		if err := c.WriteRows(&pqfile.Page{Vector: v}); err != nil {
-			return nil, nil, err
-		}
-		if err := w.EndChunk(c, nil); err != nil {
-			return nil, nil, err
-		}
-	}
-	size, err := w.Needed()
-	if err == nil {
-		err = w.Finish(size)
-	}
-	if err != nil {
+	var b bytes.Buffer
+	if err := parquet.Write(&b, f[s.Base]); err != nil {
 		return nil, nil, err
 	}
-	file, err := pqfile.Open(bytes.NewReader(m.b), size)
+	file, err := pqfile.Open(bytes.NewReader(b.Bytes()), int64(b.Len()))
 	return &render.Input{Target: target, Base: file, BaseName: s.Base}, func() {}, err
 }
+
+type buffer []byte
+
+func (b buffer) WriteAt(p []byte, off int64) (int, error) { return copy(b[off:], p), nil }
 
 func (baseFiles) Log(context.Context, string) (*changes.ChangeLog, error) { return nil, io.EOF }
 
@@ -81,13 +58,13 @@ func TestRewritten(t *testing.T) {
 			files["old"], files["new"] = append(files["old"], old), append(files["new"], old)
 		case 1:
 			files["old"], files["new"] = append(files["old"], old), append(files["new"], now)
-			want = append(want, fmt.Sprint("u 002 ", text("001", key, "before"), " ", text("002", key, now.value)))
+			want = append(want, fmt.Sprint("u 002 ", text("001", key, "before"), " ", text("002", key, now.Value)))
 		case 2:
 			files["old"] = append(files["old"], old)
 			want = append(want, fmt.Sprint("d 002 ", text("001", key, "before"), " "))
 		case 3:
 			files["new"] = append(files["new"], now)
-			want = append(want, fmt.Sprint("i 002  ", text("002", key, now.value)))
+			want = append(want, fmt.Sprint("i 002  ", text("002", key, now.Value)))
 		}
 	}
 	slices.Sort(want)
@@ -110,8 +87,8 @@ func TestRewritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var m memory
-			if err := g.Write(t.Context(), &m, size); err != nil {
+			b := make(buffer, size)
+			if err := g.Write(t.Context(), b, size); err != nil {
 				t.Fatal(err)
 			}
 			type change struct {
@@ -120,7 +97,7 @@ func TestRewritten(t *testing.T) {
 				Before string `parquet:"before,optional"`
 				After  string `parquet:"after,optional"`
 			}
-			records, err := parquet.Read[change](bytes.NewReader(m.b), size)
+			records, err := parquet.Read[change](bytes.NewReader(b), size)
 			if err != nil {
 				t.Fatal(err)
 			}
