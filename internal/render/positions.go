@@ -1,10 +1,10 @@
 package render
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
@@ -27,9 +27,8 @@ func (in *Input) positions(blocks []batch) (byBlock [][]uint64, all []uint64, er
 	union := roaring64.New()
 	for i, b := range blocks {
 		text, _ := b.block.Positions()
-		set := roaring64.New()
-		r := base64.NewDecoder(base64.StdEncoding, strings.NewReader(text))
-		if _, err := set.ReadFrom(r); err != nil {
+		set, err := bitmap(text)
+		if err != nil {
 			return nil, nil, b.wrap(fmt.Errorf("%w: record positions: %w", logfile.ErrCorrupt, err))
 		}
 		if n, most := set.GetCardinality(), b.mostEntries(); n > most {
@@ -39,6 +38,27 @@ func (in *Input) positions(blocks []batch) (byBlock [][]uint64, all []uint64, er
 		union.Or(set)
 	}
 	return byBlock, union.ToArray(), nil
+}
+
+// bitmap reads a 64-bit roaring bitmap in Base64: the number of its parts, 8 bytes, and each part's upper 32 bits with a bitmap of the lower
+// ones. The library takes memory for the parts before it has seen them, and trusts what they say of their sizes.
+func bitmap(text string) (*roaring64.Bitmap, error) {
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, err
+	}
+	const countLen, leastPart = 8, 4 + 8
+	if len(b) < countLen {
+		return nil, fmt.Errorf("expected %d bytes or more, found %d", countLen, len(b))
+	}
+	if n, most := binary.LittleEndian.Uint64(b), uint64(len(b)-countLen)/leastPart; n > most {
+		return nil, fmt.Errorf("expected %d bitmaps at most in %d bytes, found %d", most, len(b), n)
+	}
+	set := roaring64.New()
+	if _, err := set.ReadFrom(bytes.NewReader(b)); err != nil {
+		return nil, err
+	}
+	return set, set.Validate()
 }
 
 // mostEntries bounds how many records or deletes the block has.

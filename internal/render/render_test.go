@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -366,10 +367,13 @@ func TestPositions(t *testing.T) {
 	base := []row{rowAt("a", "001", 1, "0", nil), rowAt("b", "001", 1, "1", nil), rowAt("a", "001", 1, "2", nil), rowAt("a", "001", 1, "3", nil)}
 	second := rowAt("a", "002", 1, "second", nil)
 	third := rowAt("a", "002", 1, "third", nil)
-	at := func(instant string, rows ...uint64) map[logfile.HeaderKey]string {
+	positions := func(instant, text string) map[logfile.HeaderKey]string {
 		return map[logfile.HeaderKey]string{
-			logfile.InstantTime: "002", logfile.SchemaText: narrow, logfile.PositionsBaseInstant: instant, logfile.RecordPositions: positionsText(t, rows...),
+			logfile.InstantTime: "002", logfile.SchemaText: narrow, logfile.PositionsBaseInstant: instant, logfile.RecordPositions: text,
 		}
+	}
+	at := func(instant string, rows ...uint64) map[logfile.HeaderKey]string {
+		return positions(instant, positionsText(t, rows...))
 	}
 	data := func(header map[logfile.HeaderKey]string, rows ...row) []byte {
 		return block(logfile.AvroData, header, avroContent(t, narrow, rows))
@@ -391,11 +395,13 @@ func TestPositions(t *testing.T) {
 	}
 	for name, log := range map[string][]byte{
 		"fewer positions than records": data(at("001", 2), second, third),
-		"far more positions": block(logfile.DeleteBlock, map[logfile.HeaderKey]string{
-			logfile.InstantTime: "002", logfile.SchemaText: narrow, logfile.PositionsBaseInstant: "001", logfile.RecordPositions: rangeText(t, 1<<24),
-		}, deleteContent([]del{{key: "a"}})),
-		"no bitmap": data(map[logfile.HeaderKey]string{logfile.InstantTime: "002", logfile.SchemaText: narrow, logfile.PositionsBaseInstant: "001", logfile.RecordPositions: "AAAA"}, second),
-		"no Base64": data(map[logfile.HeaderKey]string{logfile.InstantTime: "002", logfile.SchemaText: narrow, logfile.PositionsBaseInstant: "001", logfile.RecordPositions: "%%"}, second),
+		"far more positions":           block(logfile.DeleteBlock, positions("001", rangeText(t, 1<<24)), deleteContent([]del{{key: "a"}})),
+		"no bitmap":                    data(positions("001", "AAAA"), second),
+		"no Base64":                    data(positions("001", "%%"), second),
+		"more bitmaps than bytes":      data(positions("001", base64.StdEncoding.EncodeToString(binary.LittleEndian.AppendUint64(nil, 1<<60))), second),
+		"runs that overlap":            data(positions("001", partText(0x3B, 0x30, 0, 0, 1, 0, 0, 0, 0, 2, 0, 0, 0, 5, 0, 3, 0, 5, 0)), second),
+		"a wrong number of bits": data(positions("001", partText(append([]byte{0x3A, 0x30, 0, 0, 1, 0, 0, 0, 0, 0, 0xFF, 0xFF, 16, 0, 0, 0},
+			bytes.Repeat([]byte{1}, 8192)...)...)), second),
 	} {
 		if _, err := narrowSlice(t, base, fixed(4, 2, plainPages), log).bytes(t); !errors.Is(err, logfile.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)

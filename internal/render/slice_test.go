@@ -223,6 +223,11 @@ func bitmapText(t testing.TB, set *roaring64.Bitmap) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
+// partText is a bitmap of one part, whose upper 32 bits are 0 and whose lower ones lie in b.
+func partText(b ...byte) string {
+	return base64.StdEncoding.EncodeToString(append(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, 1), 0), b...))
+}
+
 // dataBlock is a block of rows of an Avro schema.
 func dataBlock(t testing.TB, instant, avro string, rows []row) []byte {
 	t.Helper()
