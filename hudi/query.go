@@ -91,11 +91,29 @@ func (s *scope) wants(instant string) bool {
 	if s.at != "" && instant > s.at || s.until != "" && instant >= s.until {
 		return false
 	}
-	if s.only == nil {
-		return true
+	return s.only == nil || s.isOwn(instant)
+}
+
+// isRange tells whether the view has what the writes of a range made, and nothing of others.
+func (s *scope) isRange() bool { return len(s.only) > 0 && s.at != "" }
+
+func (s *scope) isOwn(instant string) bool {
+	_, own := slices.BinarySearch(s.only, instant)
+	return own
+}
+
+// amid tells of a write that it was requested amid a range, and is none of it: it completed later. The files that its own files were made from
+// have the rows of the range (spark: MergeOnReadIncrementalRelationV2, whose file system view has the files of the range's writes only).
+func (s *scope) amid(instant string) bool {
+	return s.isRange() && s.only[0] < instant && instant < s.at && !s.isOwn(instant)
+}
+
+// replaced tells whether the view shows what a write left that replaced file groups.
+func (s *scope) replaced(by string) bool {
+	if s.isRange() {
+		return s.isOwn(by)
 	}
-	_, found := slices.BinarySearch(s.only, instant)
-	return found
+	return s.at == "" || by <= s.at
 }
 
 // resolve finds out what a query means.

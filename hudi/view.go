@@ -274,7 +274,7 @@ func (l *listing) partition(
 	others = map[timeline.FileGroup]string{}
 	files = make([]*File, 0, len(entries))
 	var free []File
-	err = fsview.EachGroup(ctx, l.v.st.tl, format, partition, entries, func(g fsview.Group) error {
+	err = fsview.EachGroup(ctx, counting{l.v.st.tl, l.v.scope}, format, partition, entries, func(g fsview.Group) error {
 		s, ok := l.slice(&g)
 		if !ok {
 			return nil
@@ -298,15 +298,24 @@ func (l *listing) partition(
 	return files, others, err
 }
 
+// counting is a timeline of the instants whose files count in a view.
+type counting struct {
+	*timeline.Timeline
+	scope *scope
+}
+
+func (c counting) IsCommitted(instant string) bool {
+	return c.Timeline.IsCommitted(instant) && !c.scope.amid(instant)
+}
+
 // slice is the slice that the view shows of a file group.
 func (l *listing) slice(g *fsview.Group) (fsview.Slice, bool) {
-	at := l.v.scope.at
 	if len(l.replaced) > 0 {
-		if r, ok := l.replaced[timeline.FileGroup{Partition: g.Partition, FileID: g.FileID}]; ok && (at == "" || r <= at) {
+		if by, ok := l.replaced[timeline.FileGroup{Partition: g.Partition, FileID: g.FileID}]; ok && l.v.scope.replaced(by) {
 			return fsview.Slice{}, false
 		}
 	}
-	return g.At(at)
+	return g.At(l.v.scope.at)
 }
 
 // shown are the instants of the slices that were looked at.
