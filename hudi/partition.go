@@ -171,8 +171,17 @@ func (f *File) fill() map[int][]byte {
 	return out
 }
 
+// takesColumnsFromFolder tells whether the table's writers leave partition columns out of its files, so that the folder has their values. A file into
+// which inserts were merged has the columns nevertheless, with nulls for the rows that were there before.
+func (f *File) takesColumnsFromFolder() bool {
+	return f.v.st.config.DropPartitionColumns && f.partition != ""
+}
+
 // admitted tells whether a base file can be served as it is.
 func (f *File) admitted(m *pqfile.File) bool {
+	if f.takesColumnsFromFolder() {
+		return false
+	}
 	if !f.target.Admits(m.Schema) || !f.target.Admits(f.v.evolved.names(f.base.Instant).Message(m.Schema)) {
 		return false
 	}

@@ -30,7 +30,7 @@ func (f *File) input(ctx context.Context) (in *render.Input, done func(), err er
 	if !c.PopulateMetaFields {
 		o.in.Key.Fields = c.RecordKeys
 	}
-	if c.DropPartitionColumns && f.partition != "" {
+	if f.takesColumnsFromFolder() {
 		if o.in.Constants, err = partitionValues(c, f.target, f.partition, f.shownAs()); err != nil {
 			return nil, nil, err
 		}
