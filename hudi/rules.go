@@ -148,6 +148,8 @@ func payloadRules(c *timeline.Config, class string, marker render.Deletes) (rule
 	// 1.0 weighs deletes by ordering values. Tables that 0.x wrote are read by 1.1, where they act in commit order.
 	r.DeletesInOrder, r.DeletesByOrdering = c.Version < 8, c.Version >= 8
 	switch class {
+	case "EventTimeAvroPayload":
+		r.Fold.Ordering = true
 	case "OverwriteNonDefaultsWithLatestAvroPayload":
 		r.Fold.Take = merge.TakeNulls
 	case "PartialUpdateAvroPayload":

@@ -447,6 +447,30 @@ def changes_mor():
     t.keep()
 
 
+def dropped_columns():
+    t = Table(f"t{version}_dropped_columns", "copy-on-write without the partition column in the files, but for those that inserts were merged into", "cow", ORDERS,
+              **{"hoodie.datasource.write.drop.partition.columns": "true", "hoodie.parquet.small.file.limit": 100_000_000})
+    t.insert(orders(range(9), 1))
+    t.insert(orders([9, 10], 2))
+    t.upsert(orders([0, 1, 9, 11], 3))
+    t.delete(orders([3], 4))
+    t.keep()
+
+
+def payload():
+    t = Table(f"t{version}_payload", "merge-on-read, merged by EventTimeAvroPayload: updates that are late, early or of the same time, deletes, rows that come back", "mor", ORDERS,
+              **{"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.EventTimeAvroPayload"})
+    def at(n, state, seq):
+        row = order(n, state)
+        return (*row[:2], seq, *row[3:])
+    t.insert([at(n, 1, 5) for n in range(12)])
+    t.upsert([at(0, 2, 4), at(1, 2, 5), at(2, 2, 6), at(3, 2, 6), at(4, 2, 6), at(5, 2, 6), at(20, 2, 5), at(21, 2, 5)])
+    t.upsert([at(0, 3, 5), at(1, 3, 5), at(3, 3, 5), at(4, 3, 6), at(5, 3, 7), at(20, 3, 4), at(21, 3, 5)])
+    t.delete([at(1, 4, 5), at(3, 4, 5), at(6, 4, 4), at(7, 4, 5), at(8, 4, 6), at(21, 4, 9)])
+    t.upsert([at(1, 5, 5), at(6, 5, 5), at(7, 5, 4), at(8, 5, 5), at(21, 5, 6)])
+    t.keep()
+
+
 RIDES = """ride_id string, city string, driver string, status string, passengers int, distance_km double, fare decimal(8,2),
            day date, started_at timestamp, updated_at timestamp"""
 CITIES = ("lisbon", "nairobi", "osaka")
@@ -476,8 +500,8 @@ def demo():
 
 
 TABLES = {
-    6: [cow_partitioned, mor_logs, mor_compacted, insert_overwrite, clustering, types, rollback, changes_cow],
-    8: [cow_partitioned, mor_logs, mor_compacted, clustering, types, rolled_back_by_hand],
+    6: [cow_partitioned, mor_logs, mor_compacted, insert_overwrite, clustering, types, rollback, changes_cow, dropped_columns],
+    8: [cow_partitioned, mor_logs, mor_compacted, clustering, types, rolled_back_by_hand, payload],
     9: [demo, cow_partitioned, mor_logs, mor_compacted, insert_overwrite, clustering, types, rollback, pending, upgraded, changes_cow, changes_mor],
 }
 
