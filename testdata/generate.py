@@ -50,6 +50,7 @@ CLUSTER_NOW = {
     "hoodie.clustering.plan.strategy.sort.columns": "id",
 }
 LOG_CHANGES = {"hoodie.table.cdc.enabled": "true"}
+BY_EVENT_TIME = {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload"}
 HIVE_STYLE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
 
 
@@ -471,6 +472,42 @@ def payload():
     t.keep()
 
 
+def many(numbers, seq, **how):
+    return orders(numbers, seq, region="north", **how)
+
+
+def late_updates():
+    t = Table(f"t{version}_late_updates", "merge-on-read: a base file of several row groups, of which only the first was written again; late updates of rows in all of them", "mor", ORDERS,
+              **BY_EVENT_TIME, **{"hoodie.parquet.block.size": 1})
+    t.insert(many(range(350), 3))
+    t.upsert(many(range(150), 4), **COMPACT_NOW)
+    t.upsert(many([3, 120, 160, 340], 2) + many([10, 170, 300], 5))
+    t.upsert(many([20, 180, 310], 2) + many([11, 171], 6))
+    t.keep()
+
+
+def late_pages():
+    t = Table(f"t{version}_late_pages", "merge-on-read: as t6_late_updates, with one row group of many pages, which have bounds in a column index", "mor", ORDERS,
+              **BY_EVENT_TIME, **{"hoodie.parquet.page.size": 100})
+    t.insert(many(range(350), 3))
+    t.upsert(many(range(150), 4), **COMPACT_NOW)
+    t.upsert(many([3, 120, 160, 340], 2) + many([10, 170, 300], 5))
+    t.upsert(many([20, 180, 310], 2) + many([11, 171], 6))
+    t.keep()
+
+
+def late_nested():
+    t = Table(f"t{version}_late_updates_nested", "merge-on-read: as t6_late_updates, with nested types", "mor", TYPES,
+              **BY_EVENT_TIME, **{"hoodie.parquet.block.size": 1})
+    def some(numbers, seq):
+        return [(row[0], "north", *row[2:]) for row in (one_of_each(n, seq) for n in numbers)]
+    t.insert(some(range(250), 3))
+    t.upsert(some(range(150), 4), **COMPACT_NOW)
+    t.upsert(some([3, 120, 160, 240], 2) + some([10, 170, 200], 5))
+    t.upsert(some([20, 180, 210], 2) + some([11, 171], 6))
+    t.keep()
+
+
 RIDES = """ride_id string, city string, driver string, status string, passengers int, distance_km double, fare decimal(8,2),
            day date, started_at timestamp, updated_at timestamp"""
 CITIES = ("lisbon", "nairobi", "osaka")
@@ -500,7 +537,7 @@ def demo():
 
 
 TABLES = {
-    6: [cow_partitioned, mor_logs, mor_compacted, insert_overwrite, clustering, types, rollback, changes_cow, dropped_columns],
+    6: [cow_partitioned, mor_logs, mor_compacted, insert_overwrite, clustering, types, rollback, changes_cow, dropped_columns, late_updates, late_pages, late_nested],
     8: [cow_partitioned, mor_logs, mor_compacted, clustering, types, rolled_back_by_hand, payload],
     9: [demo, cow_partitioned, mor_logs, mor_compacted, insert_overwrite, clustering, types, rollback, pending, upgraded, changes_cow, changes_mor],
 }

@@ -46,6 +46,8 @@ func FuzzOpen(f *testing.F) {
 				if n, ok := file.ChunkBound(g, i, l, Added{Rows: 10, Values: 10, Bytes: 100}); ok && n < 0 {
 					t.Fatalf("bound of %d bytes", n)
 				}
+				_, err := file.Filtered(g, i, []byte("a"), []byte("b"))
+				known(t, err)
 				m := NewMinMax(l.Scalar)
 				m.AddChunk(file, g, i, nil)
 				m.statistics(0)

@@ -565,6 +565,10 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 	if pl.versions != nil {
 		pl.versions.base = rows
 	}
+	unread, err := pl.unread(g)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]change, 0, min(int64(log.Len()), n))
 	for looked, i := range pl.lookedAt(first, int32(n)) {
 		if looked%checkEvery == 0 && ctx.Err() != nil {
@@ -578,14 +582,14 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 				continue
 			}
 		}
+		if unread(int64(i)) || pl.elsewhere(rows.get) {
+			out = appendChange(out, change{Row: i, Rows: 1, With: drop})
+			continue
+		}
 		dropped := false
 		if in.Only != nil {
 			v, ok := rows.get(time.Index)
 			dropped = !ok || !pl.wanted(string(v))
-		}
-		if pl.elsewhere(rows.get) {
-			out = appendChange(out, change{Row: i, Rows: 1, With: drop})
-			continue
 		}
 		to, changed := int32(0), false
 		if log.Len() > 0 && (!dropped || in.OnlyAfter) {
@@ -600,6 +604,27 @@ func (pl *planner) group(ctx context.Context, g int, first int64) ([]change, err
 		}
 	}
 	return out, rows.err
+}
+
+// unread tells of rows of a row group, asked for in their order, whether Hudi never reads them where base rows are left out only after they met the log:
+// Spark hands the condition for their commit time to the Parquet reader, and what that leaves out as a whole, by bounds of row groups and pages, meets
+// nothing. Log records with the keys of such rows are new rows then, even those that would have lost against them (MergeOnReadIncrementalRelation of 0.x).
+func (pl *planner) unread(g int) (func(row int64) bool, error) {
+	in := pl.in
+	if !in.OnlyAfter || len(in.Only) == 0 {
+		return func(int64) bool { return false }, nil
+	}
+	var read []pqfile.RowRange // none where the file lacks the column
+	var err error
+	if time := in.maps[in.Target.Leaf(schema.CommitTime).Index]; time.Source >= 0 {
+		read, err = in.Base.Filtered(g, time.Source, []byte(in.Only[0]), []byte(in.Only[len(in.Only)-1]))
+	}
+	return func(row int64) bool {
+		for len(read) > 0 && read[0].To <= row {
+			read = read[1:]
+		}
+		return len(read) == 0 || row < read[0].From
+	}, err
 }
 
 // lookedAt gives those of n base rows, the first of which is row number first of the file, that the plan has to look at, numbered: all, or where positions

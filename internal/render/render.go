@@ -29,7 +29,7 @@ import (
 )
 
 // Version numbers the bytes that are rendered: it grows whenever the same slice would give other ones.
-const Version = 7
+const Version = 8
 
 // Input is a file slice, and how it is to be shown.
 type Input struct {
@@ -60,7 +60,7 @@ type Input struct {
 	// Unavailable is the text that stands for a value which a record's writer did not have.
 	Unavailable string
 	// Only are the instants whose base rows are wanted, sorted; nil is all. OnlyAfter has base rows of other instants meet the log
-	// records nevertheless, as 0.x does.
+	// records nevertheless, as 0.x does, but for those of row groups and pages whose bounds tell that they have none of the wanted ones.
 	Only      []string
 	OnlyAfter bool
 	// Keys are the record keys whose rows are wanted; nil is all. What has another key is as if it were not there.
