@@ -24,7 +24,9 @@ func inodes(n *fs.Inode) int {
 }
 
 func heap() int64 {
-	runtime.GC()
+	for range 2 { // what lies in a sync.Pool outlives the first one
+		runtime.GC()
+	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
@@ -52,7 +54,7 @@ func TestForget(t *testing.T) {
 	root := newDir(1, false, map[string]views.Node{"big": newDir(2, true, children)})
 	s, mnt := mustMount(t, root, options(io.Discard))
 	start := heap()
-	for round := range 2 {
+	for round := range 3 {
 		check(t, child(t, mnt).Run())
 		full, top := heap(), inodes(s.root.EmbeddedInode())
 		if top < many/2 { // the kernel may have forgotten some by itself
@@ -64,7 +66,13 @@ func TestForget(t *testing.T) {
 				t.Fatalf("round %d: %d of %d inodes are left", round, inodes(s.root.EmbeddedInode()), top)
 			}
 		}
-		if left := heap() - start; left > (full-start)/5 {
+		left := heap() - start
+		if round == 0 { // the buffers of the FUSE library stay, as many as there were requests at once
+			start += left
+			t.Logf("%d bytes for %d inodes, %d left of the first round", full-start, top, left)
+			continue
+		}
+		if left > (full-start)/5 {
 			t.Errorf("round %d: of %d bytes %d are left", round, full-start, left)
 		} else {
 			t.Logf("round %d: %d bytes for %d inodes, %d left", round, full-start, top, left)

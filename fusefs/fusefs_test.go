@@ -483,6 +483,13 @@ func TestPassthrough(t *testing.T) {
 			file.local = ""
 		case "to-disk":
 			file.local = local
+		case "all-closed": // closing reaches the daemon in its own time
+			for end := time.Now().Add(20 * time.Second); file.closes.Load() < file.opens.Load(); time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Errorf("%d closed of %d", file.closes.Load(), file.opens.Load())
+					return
+				}
+			}
 		case "reads-none", "reads-some":
 			if n := file.reads.Swap(0); (n == 0) != (name == "reads-none") {
 				t.Errorf("%s: %d reads came here", name, n)
@@ -522,13 +529,15 @@ func usePassthrough(t *testing.T, mnt string, content []byte) {
 	tell("reads-none")
 	a.Close()
 	b.Close()
-	time.Sleep(50 * time.Millisecond) // closing reaches the daemon in its own time
+	tell("all-closed")
+	time.Sleep(50 * time.Millisecond) // nothing tells when the library has let go of the file
 	c := open()
 	tell("reads-some")
 	tell("to-disk")
 	d := open()
 	c.Close()
 	d.Close()
+	tell("all-closed")
 	time.Sleep(50 * time.Millisecond)
 	e := open()
 	tell("reads-none")
