@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go/deprecated"
@@ -49,7 +50,32 @@ func Footer(m *schema.Message, groups []Group) ([]byte, error) {
 		meta.NumRows += rg.NumRows
 		at = end
 	}
+	for i, l := range m.Leaves {
+		withholdBounds(meta.RowGroups, i, NewMinMax(l.Scalar).number())
+	}
 	return tail(meta)
+}
+
+// withholdBounds takes care that a column for which one row group has values but no bounds has exact ones in none: engines that answer min and max from
+// bounds do so from those row groups that have them (DataFusion). Of numbers no bounds are left then, of others such that are not exact.
+func withholdBounds(groups []RowGroup, leaf int, number bool) {
+	lacking := slices.ContainsFunc(groups, func(g RowGroup) bool {
+		c := &g.Columns[leaf].MetaData
+		return c.Statistics.MinValue == nil && c.Statistics.NullCount.V < c.NumValues
+	})
+	if !lacking {
+		return
+	}
+	for g := range groups {
+		st := &groups[g].Columns[leaf].MetaData.Statistics
+		switch {
+		case st.MinValue == nil:
+		case number:
+			*st = Statistics{NullCount: st.NullCount}
+		default:
+			st.IsMinExact, st.IsMaxExact = thrift.New(false), thrift.New(false)
+		}
+	}
 }
 
 func newMetaData(m *schema.Message) *FileMetaData {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 
@@ -65,6 +66,64 @@ func TestFooterRefuses(t *testing.T) {
 	Place(groups, 0)
 	if _, err := Footer(m, groups); err == nil {
 		t.Error("chunks over the head: no error")
+	}
+}
+
+// Bounds that only some row groups have are taken for those of all.
+func TestBoundsOfSomeRowGroups(t *testing.T) {
+	m := message(t, shapes[2], shapes[7])
+	number, texts := m.Leaves[0], m.Leaves[1]
+	if number.Leaf.Kind != column.Int32 || texts.Leaf.Kind != column.Bytes {
+		t.Fatalf("shapes of %v and %v", number.Leaf.Kind, texts.Leaf.Kind)
+	}
+	type bounds struct{ given, exact bool }
+	for _, c := range []struct {
+		name          string
+		second        func(c *Chunk)
+		number, texts []bounds // by row group
+	}{
+		{"all have them", func(*Chunk) {}, []bounds{{true, true}, {true, true}}, []bounds{{true, true}, {true, true}}},
+		{"the second lacks them", func(c *Chunk) {
+			c.meta.Statistics = Statistics{NullCount: thrift.New(int64(0))}
+		}, []bounds{{}, {}}, []bounds{{true, false}, {}}},
+		{"the second is all null", func(c *Chunk) {
+			c.meta.Statistics = Statistics{NullCount: thrift.New(c.meta.NumValues)}
+		}, []bounds{{true, true}, {}}, []bounds{{true, true}, {}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var groups []Group
+			for i := range 2 {
+				a, _ := chunkOf(t, number, 3)
+				b, _ := chunkOf(t, texts, 3)
+				for _, chunk := range []*Chunk{a, b} {
+					chunk.meta.Statistics = Statistics{
+						NullCount: thrift.New(int64(0)), MinValue: i32(0), MaxValue: i32(0), IsMinExact: thrift.New(true), IsMaxExact: thrift.New(true),
+					}
+					if i == 1 {
+						c.second(chunk)
+					}
+				}
+				groups = append(groups, Group{a, b})
+			}
+			Place(groups, int64(len(Head)))
+			b, err := Footer(m, groups)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var meta FileMetaData
+			if err := decodeThrift(b, &meta); err != nil {
+				t.Fatal(err)
+			}
+			for g := range meta.RowGroups {
+				for leaf, want := range [][]bounds{c.number, c.texts} {
+					st := meta.RowGroups[g].Columns[leaf].MetaData.Statistics
+					got := bounds{st.MinValue != nil && st.MaxValue != nil, st.IsMinExact.V && st.IsMaxExact.V}
+					if got != want[g] {
+						t.Errorf("row group %d, column %d: %+v, want %+v", g, leaf, got, want[g])
+					}
+				}
+			}
+		})
 	}
 }
 
