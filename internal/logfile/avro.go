@@ -121,33 +121,44 @@ func (a *avroContent) decode(program []step, only []int32, whole bool) error {
 		}
 		recordBuffers.Put(mem)
 	}()
-	var d decoder
-	for i := range a.rows {
-		if only != nil {
-			if len(only) == 0 {
-				return nil
-			}
-			if int(only[0]) != i {
-				if err := w.skip(); err != nil {
-					return fmt.Errorf("log block at byte %d, record %d: %w", a.block.Offset, i, err)
-				}
-				continue
-			}
-			only = only[1:]
-		}
-		record, err := w.next()
-		if err == nil {
-			d.buf, d.base = w.buf[:w.p], w.at
-			if p := d.run(program, w.p-len(record), 0); p < 0 {
-				err = d.err
-			} else if whole && p != w.p {
-				err = corrupt(d.base+int64(p), "expected the end of the record at byte %d", d.base+int64(w.p))
-			}
+	b := batch{program: program, whole: whole}
+	fail := func(record int, err error) error {
+		return fmt.Errorf("log block at byte %d, record %d: %w", a.block.Offset, record, err)
+	}
+	flush := func() error {
+		row, err := b.decode(w.buf, w.at)
+		if err != nil && only != nil {
+			row = int(only[row])
 		}
 		if err != nil {
-			return fmt.Errorf("log block at byte %d, record %d: %w", a.block.Offset, i, err)
+			return fail(row, err)
 		}
-		d.row++
+		return nil
+	}
+	rows := a.rows
+	if only != nil {
+		rows = len(only)
+	}
+	for i := 0; b.rows() < rows; i++ {
+		if b.full() || !w.holds() {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if only != nil && int(only[b.rows()]) != i {
+			if err := w.skip(); err != nil {
+				return fail(i, err)
+			}
+			continue
+		}
+		record, err := w.next()
+		if err != nil {
+			return fail(i, err)
+		}
+		b.add(w.p-len(record), w.p)
+	}
+	if err := flush(); err != nil || only != nil {
+		return err
 	}
 	return w.end()
 }

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/hudifs/hudifs/internal/column"
 	"github.com/hudifs/hudifs/internal/schema"
@@ -185,7 +188,7 @@ func TestColumnsErrors(t *testing.T) {
 		{"struct to number", `{"name":"a","type":{"type":"record","name":"s","fields":[` + a + `]}}`, a, []byte{2}, schema.ErrInvalid, "cannot become"},
 		{"text to number", `{"name":"a","type":"string"}`, a, []byte{2, '1'}, schema.ErrInvalid, "column a"},
 		{"items without content", `{"name":"x","type":{"type":"array","items":{"type":"record","name":"s","fields":[]}}},` + a, a, []byte{0, 2}, ErrUnsupported, "items without content"},
-		{"a record too short", a, a, []byte{0x80}, ErrCorrupt, "log block at byte 0, record 0"},
+		{"a record too short", a, a, []byte{0x80}, ErrCorrupt, "expected a number"},
 		{"a record too long", a, a, []byte{2, 2}, ErrCorrupt, "expected the end of the record"},
 		{"an int of 33 bits", a, a, []byte{0xFE, 0xFF, 0xFF, 0xFF, 0x1F}, ErrCorrupt, "of 32 bits"},
 		{"an endless number", `{"name":"x","type":"long"},` + a, a, bytes.Repeat([]byte{0xFF}, 12), ErrCorrupt, "column x"},
@@ -196,6 +199,10 @@ func TestColumnsErrors(t *testing.T) {
 		{"text beyond the record", `{"name":"a","type":"string"}`, `{"name":"a","type":"string"}`, []byte{4, 'x'}, ErrCorrupt, "expected a length, found 2"},
 		{"text of negative length", `{"name":"a","type":"string"}`, `{"name":"a","type":"string"}`, []byte{1}, ErrCorrupt, "expected a length"},
 		{"skipped text of negative length", `{"name":"x","type":"string"},` + a, a, []byte{1, 2}, ErrCorrupt, "column x"},
+		{"skipped text beyond the record", `{"name":"x","type":"string"},` + a, a, []byte{4, 'x'}, ErrCorrupt, "column x"},
+		{"a double beyond the record", `{"name":"a","type":["null","double"]}`, `{"name":"a","type":"double"}`, []byte{2, 1, 2, 3, 4, 5, 6, 7}, ErrCorrupt, "expected 8 bytes"},
+		{"a union beyond the record", `{"name":"x","type":"string"},{"name":"a","type":["int","null"]}`, a, []byte{4, 'x', 'y'}, ErrCorrupt, "the record ends"},
+		{"a skipped number beyond the record", a + `,{"name":"x","type":"int"}`, a, []byte{0x82, 1}, ErrCorrupt, "column x"},
 		{"skipped fixed", `{"name":"x","type":["null","double"]},` + a, a, []byte{2, 1, 2}, ErrCorrupt, "expected 8 bytes"},
 		{"a boolean of 2", `{"name":"a","type":"boolean"}`, `{"name":"a","type":"boolean"}`, []byte{2}, ErrCorrupt, "expected a boolean"},
 		{"no such symbol", `{"name":"a","type":{"type":"enum","name":"e","symbols":["X"]}}`, `{"name":"a","type":"string"}`, []byte{2}, ErrCorrupt, "one of 1 symbols"},
@@ -204,12 +211,112 @@ func TestColumnsErrors(t *testing.T) {
 		{"the smallest count", `{"name":"l","type":{"type":"array","items":"int"}},` + a, a, append(bytes.Repeat([]byte{0xFF}, 9), 1, 0, 2), ErrCorrupt, "the count of a list"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, _, err := openBytes(avroBlock(recordOf(c.writer), [][]byte{c.record}))
-			if err == nil {
-				_, err = d.Columns(mustTarget(t, recordOf(c.target)), []int{0})
+			for _, records := range [][][]byte{{c.record}, slices.Repeat([][]byte{c.record}, 2*atOnce)} {
+				d, _, err := openBytes(avroBlock(recordOf(c.writer), records))
+				if err == nil {
+					_, err = d.Columns(mustTarget(t, recordOf(c.target)), []int{0})
+				}
+				if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%d records: got %v, want %v with %q", len(records), err, c.is, c.want)
+				} else if errors.Is(err, ErrCorrupt) && !strings.Contains(err.Error(), "record 0: ") {
+					t.Errorf("%d records: got %v, want record 0", len(records), err)
+				}
 			}
-			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want %v with %q", err, c.is, c.want)
+		})
+	}
+}
+
+// TestRepeatedNumber reads one number as a list of one, where the target has no group for the list.
+func TestRepeatedNumber(t *testing.T) {
+	elements := mustTarget(t, recordOf(`{"name":"a","type":"int"}`)).Elements()
+	elements[1].RepetitionType.Valid, elements[1].RepetitionType.V = true, format.Repeated
+	target, err := schema.FromElements(elements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _, err := openBytes(avroBlock(recordOf(`{"name":"a","type":"int"}`), slices.Repeat([][]byte{{2}, {4}}, 8)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	vectors, err := d.Columns(target, []int{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := show(vectors[0]), strings.TrimSpace(strings.Repeat("0:1=1 0:1=2 ", 8)); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestFirstFailure wants the first record that fails named, though fields of those behind it are decoded before its own.
+func TestFirstFailure(t *testing.T) {
+	text := recordOf(`{"name":"a","type":"string"},{"name":"b","type":["null","long"]},{"name":"c","type":{"type":"array","items":"int"}},{"name":"d","type":"double"}`)
+	var (
+		right   = []byte{2, 'x', 2, 4, 2, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8}
+		inA     = []byte{1}
+		inB     = []byte{2, 'x', 4}
+		inC     = []byte{2, 'x', 2, 4, 2, 8, 0x80}
+		inD     = []byte{2, 'x', 0, 0, 1, 2, 3}
+		tooLong = append(bytes.Clone(right), 0)
+	)
+	for _, c := range []struct {
+		name   string
+		leaves []int
+		only   []int32
+		wrong  map[int][]byte
+		want   string
+	}{
+		{"text", []int{0, 1, 2, 3}, nil, map[int][]byte{70: inA, 100: inA}, "record 70: column a"},
+		{"text beyond the record", []int{0, 1, 2, 3}, nil, map[int][]byte{70: {40, 'x'}, 71: inA}, "record 70: column a"},
+		{"the index of a union", []int{0, 1, 2, 3}, nil, map[int][]byte{71: inA, 70: inB}, "record 70: column b"},
+		{"a list", []int{0, 1, 2, 3}, nil, map[int][]byte{72: inA, 71: inB, 70: inC}, "record 70: column c"},
+		{"a double", []int{0, 1, 2, 3}, nil, map[int][]byte{73: inA, 72: inB, 71: inC, 70: inD}, "record 70: column d"},
+		{"what is passed over", []int{3}, nil, map[int][]byte{72: inA, 71: inD, 70: inB}, "record 70: column b"},
+		{"a record too long", []int{0, 1, 2, 3}, nil, map[int][]byte{71: inD, 70: tooLong, 72: tooLong}, "record 70: corrupt log file: at byte 1592: expected the end"},
+		{"the first of all", []int{0, 1, 2, 3}, nil, map[int][]byte{0: inD, 1: inA}, "record 0: column d"},
+		{"the last at once", []int{0, 1, 2, 3}, nil, map[int][]byte{atOnce - 1: inD, atOnce: inA}, "record 63: column d"},
+		{"the next", []int{0, 1, 2, 3}, nil, map[int][]byte{atOnce: inD, atOnce + 1: inA}, "record 64: column d"},
+		{"the last", []int{0, 1, 2, 3}, nil, map[int][]byte{199: inD}, "record 199: column d"},
+		{"some records", []int{0, 1, 2, 3}, []int32{3, 70, 71, 150}, map[int][]byte{4: inA, 71: inB, 70: inC}, "record 70: column c"},
+		{"beside some records", []int{0, 1, 2, 3}, []int32{3, 70, 71, 150}, map[int][]byte{4: inA, 199: inD}, ""},
+		{"before a record beyond the content", []int{0, 1, 2, 3}, nil, map[int][]byte{70: inD, 72: nil}, "record 70: column d"},
+		{"a record beyond the content", []int{0, 1, 2, 3}, nil, map[int][]byte{72: nil, 74: inA}, "record 72: corrupt log file: at byte 1611: expected the length"},
+		{"before one that is passed over", []int{0, 1, 2, 3}, []int32{3, 70, 73}, map[int][]byte{70: inD, 72: nil}, "record 70: column d"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var records [][]byte
+			length := -1 // where one stands that goes beyond the content
+			for i, at := 0, headLen; i < 200; i++ {
+				r, ok := c.wrong[i]
+				if !ok {
+					r = right
+				}
+				if ok && r == nil {
+					length = at
+				}
+				records, at = append(records, r), at+avroLengthLen+len(r)
+			}
+			file := avroBlock(text, records)
+			log, err := scanBytes(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if length >= 0 {
+				binary.BigEndian.PutUint32(file[log.Blocks[0].ContentOffset+int64(length):], 1<<30)
+			}
+			d, err := OpenData(bytes.NewReader(file), log.Blocks[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := Pass{Target: mustTarget(t, text), Leaves: c.leaves, Only: c.only}
+			var dst []*column.Vector
+			for _, l := range c.leaves {
+				dst = append(dst, column.New(p.Target.Leaves[l].Leaf))
+			}
+			switch err := d.AppendColumns(dst, p); {
+			case c.want == "" && err != nil, c.want != "" && err == nil:
+				t.Errorf("got %v, want %q", err, c.want)
+			case err != nil && (!errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
 	}

@@ -16,24 +16,16 @@ type decoder struct {
 }
 
 func (d *decoder) fail(p int, s *step, format string, args ...any) int {
-	return d.failField(p, s.names[0], format, args...)
-}
-
-func (d *decoder) failField(p int, name, format string, args ...any) int {
-	d.err = fmt.Errorf("column %s: %w", name, corrupt(d.base+int64(p), format, args...))
+	d.err = fmt.Errorf("column %s: %w", s.name, corrupt(d.base+int64(p), format, args...))
 	return -1
 }
 
 // run decodes the fields of a record, or an item of a list, from p on. rep is the repetition level of the first entry.
 func (d *decoder) run(steps []step, p int, rep uint8) int {
-	b := d.buf
 	for i := range steps {
 		s := &steps[i]
 		if s.presence.union {
-			if p >= len(b) {
-				return d.fail(p, s, "expected the index of a union, the record ends")
-			}
-			if b[p] != s.presence.value {
+			if p >= len(d.buf) || d.buf[p] != s.presence.value {
 				if p = d.null(s, p, rep); p < 0 {
 					return -1
 				}
@@ -41,29 +33,34 @@ func (d *decoder) run(steps []step, p int, rep uint8) int {
 			}
 			p++
 		}
-		switch s.op {
-		case pass:
-			p = d.pass(s, p)
-		case readBytes:
-			p = d.bytes(s, p, rep)
-		case readLong, readInt:
-			p = d.number(s, p, rep)
-		case readFixed, readBool:
-			p = d.fixed(s, p, rep)
-		case readEnum:
-			p = d.enum(s, p, rep)
-		case inRecord:
-			p = d.run(s.body, p, rep)
-		case inArray:
-			p = d.array(s, p, rep)
-		case addNulls:
-			d.absent(s.nulls, rep)
-		case skipUnion:
-			p = d.union(s, p)
-		}
-		if p < 0 {
+		if p = d.value(s, p, rep); p < 0 {
 			return -1
 		}
+	}
+	return p
+}
+
+// value decodes a field that is there.
+func (d *decoder) value(s *step, p int, rep uint8) int {
+	switch s.op {
+	case pass:
+		p = d.pass(s, p)
+	case readBytes:
+		p = d.bytes(s, p, rep)
+	case readLong, readInt:
+		p = d.number(s, p, rep)
+	case readFixed, readBool:
+		p = d.fixed(s, p, rep)
+	case readEnum:
+		p = d.enum(s, p, rep)
+	case inRecord:
+		p = d.run(s.body, p, rep)
+	case inArray:
+		p = d.array(s, p, rep)
+	case addNulls:
+		d.absent(s.nulls, rep)
+	case skipUnion:
+		p = d.union(s, p)
 	}
 	return p
 }
@@ -71,13 +68,17 @@ func (d *decoder) run(steps []step, p int, rep uint8) int {
 // null is where a union has another index than that of its value.
 func (d *decoder) null(s *step, p int, rep uint8) int {
 	switch {
+	case p >= len(d.buf):
+		return d.fail(p, s, "expected the index of a union, the record ends")
 	case d.buf[p] != s.presence.null:
 		return d.fail(p, s, "expected the index of a union, found 0x%02x", d.buf[p])
 	case s.noNull:
-		d.err = fmt.Errorf("%w: column %s: at byte %d: a null where the view's schema can't hold one", schema.ErrInvalid, s.names[0], d.base+int64(p))
+		d.err = fmt.Errorf("%w: column %s: at byte %d: a null where the view's schema can't hold one", schema.ErrInvalid, s.name, d.base+int64(p))
 		return -1
 	case s.sink != nil:
 		s.sink.absent(d.row, rep, s.nullDef)
+	case s.facts != nil:
+		s.facts.Nulls++
 	default:
 		d.absent(s.nulls, rep)
 	}
@@ -90,59 +91,30 @@ func (d *decoder) absent(nulls []nullEntry, rep uint8) {
 	}
 }
 
-// pass passes over fields.
+// pass passes over a value.
 func (d *decoder) pass(s *step, p int) int {
-	b := d.buf
-	for i := range s.passed {
-		f := &s.passed[i]
-		if f.presence.union {
-			if p >= len(b) {
-				return d.failField(p, s.names[i], "expected the index of a union, the record ends")
-			}
-			if b[p] != f.presence.value {
-				if p = d.passNull(s, i, p); p < 0 {
-					return -1
-				}
-				continue
-			}
-			p++
+	switch s.form {
+	case varintForm:
+		_, q := number(d.buf, p)
+		if q < 0 {
+			return d.fail(p, s, "expected a number")
 		}
-		n, q := f.width, p
-		if f.form != fixedForm {
-			// Nearly all lengths take one byte.
-			var v int64
-			if p < len(b) && b[p] < 0x80 {
-				v, q = int64(b[p]>>1)^-int64(b[p]&1), p+1
-			} else if v, q = number(b, p); q < 0 {
-				return d.failField(p, s.names[i], "expected a number")
-			}
-			if f.form == varintForm {
-				p = q
-				continue
-			}
-			n = int(v)
+		return q
+	case bytesForm:
+		n, q := d.length(s, p)
+		if q < 0 {
+			return -1
 		}
-		if n < 0 || n > len(b)-q {
-			return d.failField(p, s.names[i], "expected %d bytes, the record has %d left", n, len(b)-q)
+		if s.facts != nil {
+			s.facts.Bytes += int64(n)
 		}
-		if f.form == bytesForm && f.facts != nil {
-			f.facts.Bytes += int64(n)
-		}
-		p = q + n
+		return q + n
+	case fixedForm:
 	}
-	return p
-}
-
-// passNull is where the union of a field that is passed over has another index than that of its value.
-func (d *decoder) passNull(s *step, i, p int) int {
-	f := &s.passed[i]
-	if d.buf[p] != f.presence.null {
-		return d.failField(p, s.names[i], "expected the index of a union, found 0x%02x", d.buf[p])
+	if s.width > len(d.buf)-p {
+		return d.fail(p, s, "expected %d bytes, the record has %d left", s.width, len(d.buf)-p)
 	}
-	if f.facts != nil {
-		f.facts.Nulls++
-	}
-	return p + 1
+	return p + s.width
 }
 
 // length reads the length of bytes that lie within the record, and gives the position behind it.

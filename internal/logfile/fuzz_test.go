@@ -3,6 +3,7 @@ package logfile
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,7 @@ var fuzzSchemas = []string{
 
 // FuzzAvro: what decodes, goavro decodes to the same; and a record's columns are the same whether read alone or together.
 func FuzzAvro(f *testing.F) {
+	const many = 128
 	var codecs []*goavro.Codec
 	for i, text := range fuzzSchemas {
 		c, err := goavro.NewCodec(text)
@@ -76,6 +78,7 @@ func FuzzAvro(f *testing.F) {
 		}
 		codecs = append(codecs, c)
 		f.Add(uint8(i), []byte{0, 2, 2, 1, 0}, []byte{2, 2, 'x', 2, 4, 0, 0})
+		f.Add(uint8(i+many), []byte{0, 2, 2, 1, 0}, []byte{2, 2, 'x', 2, 4, 0, 0})
 	}
 	f.Add(uint8(1), []byte{2, 4, 2, 2, 0, 0, 2, 2, 'k', 2, 2, 'v', 0, 0}, []byte{0, 0})
 	f.Add(uint8(2), []byte{0, 1, 24, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0}, []byte{2, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0})
@@ -83,6 +86,9 @@ func FuzzAvro(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, a, b []byte) {
 		text := fuzzSchemas[int(which)%len(fuzzSchemas)]
 		records := [][]byte{a, b}
+		if which >= many {
+			records = slices.Repeat(records, atOnce)
+		}
 		d, _, err := openBytes(avroBlock(text, records))
 		if err != nil {
 			t.Skip()

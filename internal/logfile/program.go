@@ -7,17 +7,17 @@ import (
 	"github.com/hudifs/hudifs/internal/schema"
 )
 
-// A record is decoded by a program: the fields of its schema in order, each a step that puts the field into a column. Neighbouring fields that are
-// passed over are one step.
+// A record is decoded by a program: the fields of its schema in order, each a step that puts the field into a column or passes over it.
 type step struct {
 	op       op
 	presence presence
 	noNull   bool // the target can't hold a null here
-	width    int  // bytes of a fixed value
-	names    []string
+	form     form
+	width    int // bytes of a fixed value
+	name     string
 
-	passed  []passed // by names, each with its own presence
 	sink    *sink
+	facts   *Facts // counts nulls and, of text, bytes of what is passed over; nil where nobody asks
 	nullDef uint8
 	// nulls are the entries that the columns of a group get where it is null, empty those where a list is empty.
 	nulls, empty []nullEntry
@@ -27,15 +27,7 @@ type step struct {
 	branches     [][]step // of a union
 }
 
-// passed is a field of one value that is passed over.
-type passed struct {
-	form     form
-	presence presence
-	width    int    // bytes of a fixed value
-	facts    *Facts // counts its nulls and, of text, its bytes; nil where nobody asks
-}
-
-// form is how a value is written.
+// form is how a value that is passed over is written.
 type form uint8
 
 const (
@@ -82,7 +74,7 @@ type nullEntry struct {
 }
 
 // maxSteps bounds the programs of hostile schemas, which can name a type of many fields many times.
-const maxSteps = 1 << 17
+const maxSteps = 1 << 16
 
 type compiler struct {
 	wanted []bool // by leaf of the target
@@ -157,7 +149,7 @@ func (c *compiler) fields(t *schema.Type, nodes []*schema.Node, path string, mis
 			return nil, 0, err
 		}
 		delete(byName, f.Name)
-		steps, least = link(steps, more), least+bytes
+		steps, least = append(steps, more...), least+bytes
 	}
 	for _, n := range nodes {
 		if byName[n.Name] != n {
@@ -175,20 +167,6 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-// link adds steps to others, joining those that pass over fields.
-func link(steps, more []step) []step {
-	for _, s := range more {
-		if len(steps) == 0 || s.op != pass || steps[len(steps)-1].op != pass {
-			steps = append(steps, s)
-			continue
-		}
-		last := &steps[len(steps)-1]
-		last.names = append(last.names, s.names...)
-		last.passed = append(last.passed, s.passed...)
-	}
-	return steps
 }
 
 func presenceOf(t *schema.Type) (*schema.Type, presence) {
@@ -209,22 +187,21 @@ func (c *compiler) skip(t *schema.Type, path string) ([]step, int, error) {
 		return nil, 0, err
 	}
 	t, p := presenceOf(t)
-	s := step{presence: p, names: []string{path}}
-	f := passed{presence: p}
+	s := step{presence: p, name: path}
 	least := 1
 	switch t.Kind {
 	case schema.Boolean:
-		f.form, f.width = fixedForm, 1
+		s.form, s.width = fixedForm, 1
 	case schema.Int, schema.Long, schema.Enum:
-		f.form = varintForm
+		s.form = varintForm
 	case schema.Float:
-		f.form, f.width, least = fixedForm, 4, 4
+		s.form, s.width, least = fixedForm, 4, 4
 	case schema.Double:
-		f.form, f.width, least = fixedForm, 8, 8
+		s.form, s.width, least = fixedForm, 8, 8
 	case schema.Fixed:
-		f.form, f.width, least = fixedForm, t.Size, t.Size
+		s.form, s.width, least = fixedForm, t.Size, t.Size
 	case schema.Bytes, schema.String:
-		f.form = bytesForm
+		s.form = bytesForm
 	case schema.Union:
 		s.op = skipUnion
 		return c.skipUnion(t, s, path)
@@ -237,22 +214,19 @@ func (c *compiler) skip(t *schema.Type, path string) ([]step, int, error) {
 	case schema.Array, schema.Map:
 		var key []step
 		if t.Kind == schema.Map {
-			key = []step{{names: []string{path + ".key"}, passed: []passed{{form: bytesForm}}}}
+			key = []step{{form: bytesForm, name: path + ".key"}}
 		}
 		item, bytes, err := c.skip(t.Elem, path+".element")
 		if err != nil {
 			return nil, 0, err
 		}
-		s.op, s.body = inArray, link(key, item)
+		s.op, s.body = inArray, append(key, item...)
 		if err := checkItem(len(key)+bytes, path); err != nil {
 			return nil, 0, err
 		}
 	}
 	if p != plain {
 		least = 1
-	}
-	if s.op == pass {
-		s.presence, s.passed = plain, []passed{f}
 	}
 	return []step{s}, least, nil
 }
@@ -288,7 +262,7 @@ func (c *compiler) value(t *schema.Type, n *schema.Node, path string) ([]step, i
 		return nil, 0, err
 	}
 	t, p := presenceOf(t)
-	s := step{presence: p, names: []string{path}}
+	s := step{presence: p, name: path}
 	if p.nullable() {
 		s.noNull = n.Repetition != schema.Optional
 		c.below(n, n.MaxDef-1, &s.nulls)
@@ -324,7 +298,7 @@ func asItem(n *schema.Node, shape schema.Shape) *schema.Node {
 }
 
 func (c *compiler) structure(t *schema.Type, n *schema.Node, s step, path string) ([]step, int, error) {
-	missing := step{op: addNulls, names: s.names}
+	missing := step{op: addNulls, name: s.name}
 	body, least, err := c.fields(t, n.Children, path, func(child *schema.Node) error { return c.absent(child, &missing.nulls) })
 	if err != nil {
 		return nil, 0, err
@@ -360,7 +334,7 @@ func (c *compiler) list(t *schema.Type, n *schema.Node, s step, path string) ([]
 	if err != nil {
 		return nil, 0, err
 	}
-	s.body = link(s.body, body)
+	s.body = append(s.body, body...)
 	return []step{s}, 1, checkItem(least+bytes, path)
 }
 
@@ -413,7 +387,7 @@ func (c *compiler) leaf(t *schema.Type, n *schema.Node, s step, path string) ([]
 func (c *compiler) factsOf(t *schema.Type, n *schema.Node, path string) ([]step, int, error) {
 	steps, least, err := c.skip(t, path)
 	if err == nil && len(steps) == 1 && steps[0].op == pass {
-		steps[0].passed[0].facts = &c.facts[n.Index]
+		steps[0].facts = &c.facts[n.Index]
 	}
 	return steps, least, err
 }

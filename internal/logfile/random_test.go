@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/linkedin/goavro/v2"
@@ -56,7 +57,7 @@ func (r *randomSchema) single(depth int) any {
 	case 7:
 		return map[string]any{"type": "enum", "name": r.name(), "symbols": []any{"A", "LONGER", "_c"}}
 	case 8:
-		return map[string]any{"type": "fixed", "name": r.name(), "size": rapid.IntRange(1, 20).Draw(r.t, "size")}
+		return map[string]any{"type": "fixed", "name": r.name(), "size": rapid.SampledFrom([]int{1, 3, 8, 16, short, short + 1}).Draw(r.t, "size")}
 	case 9:
 		return r.record(depth, 1)
 	case 10:
@@ -87,6 +88,11 @@ func (r *randomSchema) value(t *schema.Type) any {
 	return r.present(t)
 }
 
+// length is now and then one of text that is copied or written in another way than the next shorter.
+func (r *randomSchema) length() int {
+	return rapid.SampledFrom([]int{0, 0, 0, 0, short - 1, short, short + 1, 63, 64, 8191, 8192}).Draw(r.t, "length")
+}
+
 func (r *randomSchema) present(t *schema.Type) any {
 	switch t.Kind {
 	case schema.Boolean:
@@ -100,8 +106,14 @@ func (r *randomSchema) present(t *schema.Type) any {
 	case schema.Double:
 		return rapid.Float64().Draw(r.t, "double")
 	case schema.Bytes:
+		if n := r.length(); n > 0 {
+			return bytes.Repeat([]byte{rapid.Byte().Draw(r.t, "byte")}, n)
+		}
 		return rapid.SliceOfN(rapid.Byte(), 0, 100).Draw(r.t, "bytes")
 	case schema.String:
+		if n := r.length(); n > 0 {
+			return strings.Repeat("x", n)
+		}
 		return rapid.String().Draw(r.t, "string")
 	case schema.Fixed:
 		return rapid.SliceOfN(rapid.Byte(), t.Size, t.Size).Draw(r.t, "fixed")
@@ -246,6 +258,11 @@ func TestRandom(t *testing.T) {
 				rt.Fatalf("goavro: %s: %v", text, err)
 			}
 			records, values = append(records, record), append(values, v)
+		}
+		if few := len(records); few > 0 && rapid.IntRange(0, 3).Draw(rt, "many") == 0 {
+			for _, i := range rapid.SliceOfN(rapid.IntRange(0, few-1), atOnce-few-1, 3*atOnce).Draw(rt, "again") {
+				records, values = append(records, records[i]), append(values, values[i])
+			}
 		}
 		file := avroBlock(string(text), records)
 		d, b, err := openBytes(file)

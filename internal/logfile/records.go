@@ -109,6 +109,12 @@ func (w *recordWindow) fill(n int) error {
 	return readFull(w.r, w.buf[have:], w.at+int64(have))
 }
 
+// holds says that the next record is in memory: next and skip leave what they gave before where it is.
+func (w *recordWindow) holds() bool {
+	b := w.buf[w.p:]
+	return len(b) >= avroLengthLen && int64(int32(binary.BigEndian.Uint32(b))) <= int64(len(b)-avroLengthLen)
+}
+
 // length reads the length of the next record.
 func (w *recordWindow) length() (int, error) {
 	if w.left() < avroLengthLen {
