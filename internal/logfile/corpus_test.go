@@ -99,7 +99,7 @@ func checkAvroBlock(t *testing.T, codecs map[string]*goavro.Codec, content []byt
 		if err != nil {
 			return 0, err
 		}
-		records = append(records, r)
+		records = append(records, bytes.Clone(r))
 	}
 	if strings.Contains(b.Schema(), `"HoodieArchivedMetaEntry"`) {
 		// No table: whole records are all that is wanted of these.
